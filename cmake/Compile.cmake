@@ -1,0 +1,18 @@
+# How every file of the project is compiled.
+add_library(mainspring_compile INTERFACE)
+target_compile_options(mainspring_compile INTERFACE
+  -Wall -Wextra -Wpedantic -Werror
+  -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wextra-semi
+  -Wconversion -Wno-sign-conversion -Wimplicit-fallthrough
+  -fno-omit-frame-pointer)
+target_include_directories(mainspring_compile INTERFACE ${CMAKE_SOURCE_DIR}/src)
+
+if(MAINSPRING_SANITIZE)
+  target_compile_options(mainspring_compile INTERFACE
+    -fsanitize=${MAINSPRING_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(mainspring_compile INTERFACE -fsanitize=${MAINSPRING_SANITIZE})
+  if(MAINSPRING_SANITIZE MATCHES "address")
+    # Lets libFuzzer see which branches an input reaches.
+    target_compile_options(mainspring_compile INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
+endif()

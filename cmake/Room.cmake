@@ -1,0 +1,76 @@
+# mainspring_room(NAME ROOMS room... LIBRARIES target...)
+#
+# Makes the library mainspring_NAME from the .cc files of this folder, and beside it
+#   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
+#   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test
+#   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, in builds with the address sanitizer
+# LIBRARIES are third-party and private: their headers stay inside the room's .cc files.
+include(GoogleTest)
+
+cmake_path(GET CMAKE_BINARY_DIR FILENAME MAINSPRING_PRESET)
+set(MAINSPRING_FUZZ_SECONDS 5 CACHE STRING "How long ctest runs each fuzz target")
+
+function(mainspring_room name)
+  cmake_parse_arguments(room "" "" "ROOMS;LIBRARIES" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  set(tests ${sources})
+  set(fuzzers ${sources})
+  set(helpers ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(test|testing|fuzz|bench)\\.cc$")
+  list(FILTER helpers INCLUDE REGEX "_testing\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+  list(TRANSFORM room_ROOMS PREPEND mainspring_)
+
+  add_library(mainspring_${name} STATIC ${sources})
+  target_link_libraries(mainspring_${name}
+    PUBLIC mainspring_compile tl::expected ${room_ROOMS}
+    PRIVATE fmt::fmt ${room_LIBRARIES})
+
+  if(helpers)
+    add_library(mainspring_${name}_testing STATIC ${helpers})
+    target_link_libraries(mainspring_${name}_testing
+      PUBLIC mainspring_${name}
+      PRIVATE fmt::fmt ${room_LIBRARIES})
+  endif()
+  set(testing "")
+  foreach(library IN LISTS room_ROOMS ITEMS mainspring_${name})
+    if(TARGET ${library}_testing)
+      list(APPEND testing ${library}_testing)
+    endif()
+  endforeach()
+
+  if(tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE
+      mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE
+      MAINSPRING_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+    gtest_discover_tests(${name}_test
+      TEST_PREFIX ${MAINSPRING_PRESET}.${name}. DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS unit TIMEOUT 120)
+  endif()
+
+  if(MAINSPRING_SANITIZE MATCHES "address")
+    foreach(file IN LISTS fuzzers)
+      cmake_path(GET file STEM subject)
+      string(REGEX REPLACE "_fuzz$" "" subject ${subject})
+      set(target fuzz_${name}_${subject})
+      add_executable(${target} ${file})
+      target_link_libraries(${target} PRIVATE mainspring_${name} ${testing} fmt::fmt)
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      # A committed corpus of interesting inputs, where the subject has one, comes first.
+      set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${subject})
+      if(NOT EXISTS ${seeds})
+        set(seeds "")
+      endif()
+      set(found ${CMAKE_CURRENT_BINARY_DIR}/${target}.corpus)
+      file(MAKE_DIRECTORY ${found})
+      add_test(NAME ${MAINSPRING_PRESET}.fuzz.${name}.${subject}
+        COMMAND ${target} -max_total_time=${MAINSPRING_FUZZ_SECONDS} -timeout=10 -rss_limit_mb=2048
+                -print_final_stats=1 -verbosity=0 -artifact_prefix=${found}. ${found} ${seeds})
+      set_tests_properties(${MAINSPRING_PRESET}.fuzz.${name}.${subject} PROPERTIES
+        LABELS fuzz TIMEOUT 120)
+    endforeach()
+  endif()
+endfunction()
