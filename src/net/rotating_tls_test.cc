@@ -1,0 +1,131 @@
+#include "net/rotating_tls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "net/certs_testing.h"
+
+namespace mainspring::net {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// A folder as the kubelet mounts a Secret: files are links into ..data, which is itself a link that
+// is replaced in one step.
+class RotatingFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "mainspring-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+    write_version(ca.issue_local());
+    for (const char* file : {"tls.crt", "tls.key", "ca.crt"}) {
+      fs::create_symlink(fs::path("..data") / file, folder / file);
+    }
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  static void write(const fs::path& path, const std::string& text) { std::ofstream(path) << text; }
+
+  void write_version(const TestCert& cert) {
+    const std::string version = "..v" + std::to_string(++versions);
+    fs::create_directory(folder / version);
+    write(folder / version / "tls.crt", cert.cert_pem);
+    write(folder / version / "tls.key", cert.key_pem);
+    write(folder / version / "ca.crt", ca.cert_pem());
+    fs::create_symlink(version, folder / "..data_tmp");
+    fs::rename(folder / "..data_tmp", folder / "..data");
+  }
+
+  RotatingTls::Options options() const {
+    RotatingTls::Options result;
+    result.files = {folder / "ca.crt", folder / "tls.crt", folder / "tls.key"};
+    result.clock = &clock;
+    return result;
+  }
+
+  std::shared_ptr<RotatingTls> server() {
+    auto made = RotatingTls::server(options(), {});
+    EXPECT_TRUE(made.has_value()) << made.error().to_string();
+    return *made;
+  }
+
+  ManualClock clock;
+  TestCa ca;
+  fs::path folder;
+  int versions = 0;
+};
+
+TEST_F(RotatingFiles, NewFilesAreTakenOverAfterTheInterval) {
+  auto tls = server();
+  const auto first = tls->current();
+  write_version(ca.issue_local());
+  EXPECT_EQ(tls->current(), first);  // Too early to look.
+  clock.advance(seconds(11));
+  const auto second = tls->current();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(tls->rotations(), 1);
+  EXPECT_FALSE(tls->problem().has_value());
+}
+
+TEST_F(RotatingFiles, UnchangedFilesAreNotReadAgain) {
+  auto tls = server();
+  const auto first = tls->current();
+  clock.advance(hours(1));
+  EXPECT_EQ(tls->current(), first);
+  EXPECT_EQ(tls->rotations(), 0);
+}
+
+TEST_F(RotatingFiles, AKeyThatDoesNotFitKeepsTheOldOnesUntilItDoes) {
+  auto tls = server();
+  const auto first = tls->current();
+  write_version({ca.issue_local().cert_pem, ca.issue_local().key_pem});
+  clock.advance(seconds(11));
+  EXPECT_EQ(tls->current(), first);
+  ASSERT_TRUE(tls->problem().has_value());
+  EXPECT_THAT(tls->problem()->to_string(),
+              HasSubstr("new certificate files are not used: private key: it does not belong"));
+
+  write_version(ca.issue_local());
+  clock.advance(seconds(11));
+  EXPECT_NE(tls->current(), first);
+  EXPECT_FALSE(tls->problem().has_value());
+}
+
+TEST_F(RotatingFiles, AMissingOrEmptyFileKeepsTheOldOnes) {
+  auto tls = server();
+  const auto first = tls->current();
+  fs::remove(folder / "tls.key");
+  tls->check();
+  EXPECT_EQ(tls->current(), first);
+  EXPECT_THAT(tls->problem()->to_string(), HasSubstr("tls.key: no such file or directory"));
+  write(folder / "tls.key", "");
+  tls->check();
+  EXPECT_EQ(tls->current(), first);
+  EXPECT_THAT(tls->problem()->to_string(), HasSubstr("tls.key is empty"));
+}
+
+TEST_F(RotatingFiles, BadFilesAtTheStartAreAnError) {
+  write(folder / "..data" / "tls.crt", "nonsense");
+  auto made = RotatingTls::server(options(), {});
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().code(), Code::kInvalid);
+}
+
+TEST_F(RotatingFiles, AClientsAuthoritiesRotateToo) {
+  auto made = RotatingTls::client(options(), {});
+  ASSERT_TRUE(made.has_value()) << made.error().to_string();
+  const auto first = (*made)->current();
+  ca = TestCa("the next authority");
+  write_version(ca.issue_local());
+  (*made)->check();
+  EXPECT_NE((*made)->current(), first);
+}
+
+}  // namespace
+}  // namespace mainspring::net
