@@ -1,0 +1,250 @@
+// json/fields.h
+//
+// Projections as tables. A struct lists the fields it wants once, beside its definition:
+//
+//   struct Pod {
+//     std::string name;
+//     std::map<std::string, std::string> labels;
+//     std::vector<Container> containers;
+//     std::optional<int64_t> deletion_grace;
+//   };
+//   constexpr auto json_fields(json::Tag<Pod>) {
+//     return json::fields(
+//         json::group("metadata", json::field("name", &Pod::name),
+//                     json::field("labels", &Pod::labels),
+//                     json::field("deletionGracePeriodSeconds", &Pod::deletion_grace)),
+//         json::group("spec", json::field("containers", &Pod::containers)));
+//   }
+//   Result<Pod> pod = json::decode<Pod>(reader, line);
+//
+// `group` reads a nested object into the same struct. A field may also name a function,
+// `field("cpu", [](Reader& r, Pod& p) {...})`, for values that need converting. Unknown keys are
+// skipped, null leaves the default, and a key of the table that comes twice is an error.
+//
+// The table costs nothing at run time: its keys are put into a collision-free hash table by the
+// compiler, so an unknown key is dismissed after one look and a known one is compared once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "json/reader.h"
+
+namespace mainspring::json {
+
+// Names a type in an overload, so that json_fields is found beside the struct it describes.
+template <class T>
+struct Tag {};
+
+template <class Access>
+struct Field {
+  std::string_view name;
+  Access access;
+};
+
+template <class Access>
+constexpr Field<Access> field(std::string_view name, Access access) {
+  return {name, access};
+}
+
+// A hash of the length and three characters: enough to tell the keys of one object apart, and
+// nothing that has to look at every character of a key that nobody wants.
+constexpr std::uint32_t key_hash(const char* key, std::size_t size, std::uint32_t seed) {
+  if (size == 0) return 0;
+  const auto at = [&](std::size_t i) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(key[i]));
+  };
+  const std::uint32_t mix =
+      at(0) | at(size / 2) << 8 | at(size - 1) << 16 | static_cast<std::uint32_t>(size) << 24;
+  return (mix * seed) >> 16;
+}
+
+template <class... Accesses>
+class Fields {
+ public:
+  static constexpr std::size_t kCount = sizeof...(Accesses);
+  static_assert(kCount > 0 && kCount <= 64, "the account of keys seen is one word");
+
+  consteval explicit Fields(Field<Accesses>... entries)
+      : names_{entries.name...}, accesses_{entries.access...} {
+    for (std::uint32_t seed = 0x9E3779B1;; seed = seed * 0x915F77F5 + 0x6A09E667) {
+      if (place(seed | 1)) break;
+    }
+  }
+
+  // The only entry that `key` can be, or kCount. Whether it is that one, name<I>() tells.
+  constexpr std::size_t candidate(std::string_view key) const {
+    return slots_[key_hash(key.data(), key.size(), seed_) % kSlots];
+  }
+
+  template <std::size_t I>
+  constexpr std::string_view name() const {
+    return names_[I];
+  }
+  template <std::size_t I>
+  constexpr const auto& access() const {
+    return std::get<I>(accesses_);
+  }
+
+ private:
+  static constexpr std::size_t kSlots = std::bit_ceil(kCount * kCount / 2 + 4);
+
+  constexpr bool place(std::uint32_t seed) {
+    seed_ = seed;
+    slots_.fill(static_cast<std::uint8_t>(kCount));
+    for (std::size_t i = 0; i < kCount; ++i) {
+      auto& slot = slots_[key_hash(names_[i].data(), names_[i].size(), seed) % kSlots];
+      if (slot != kCount) return false;
+      slot = static_cast<std::uint8_t>(i);
+    }
+    return true;
+  }
+
+  std::array<std::string_view, kCount> names_;
+  std::tuple<Accesses...> accesses_;
+  std::array<std::uint8_t, kSlots> slots_{};
+  std::uint32_t seed_ = 0;
+};
+
+template <class... Accesses>
+consteval auto fields(Field<Accesses>... entries) {
+  return Fields<Accesses...>(entries...);
+}
+
+template <class... Accesses>
+consteval auto group(std::string_view name, Field<Accesses>... entries) {
+  return field(name, fields(entries...));
+}
+
+template <class T>
+concept Projected = requires { json_fields(Tag<T>{}); };
+
+template <class T>
+  requires requires(Reader& reader, T& out) { reader.read(out); }
+bool read(Reader& reader, T& out) {
+  return reader.read(out);
+}
+template <Projected T>
+bool read(Reader& reader, T& out);
+template <class T>
+bool read(Reader& reader, std::optional<T>& out);
+template <class T>
+bool read(Reader& reader, std::shared_ptr<const T>& out);
+template <class T>
+bool read(Reader& reader, std::vector<T>& out);
+template <class T, class Compare>
+bool read(Reader& reader, std::map<std::string, T, Compare>& out);
+
+// The object that comes next, by a table. For projections that live in a table of their own.
+template <class T, class... Accesses>
+bool read_fields(Reader& reader, T& out, const Fields<Accesses...>& table);
+
+namespace detail {
+
+template <class T, class Access>
+void read_field(Reader& reader, T& out, const Access& access) {
+  if constexpr (std::is_member_object_pointer_v<Access>) {
+    read(reader, out.*access);
+  } else if constexpr (std::invocable<const Access&, Reader&, T&>) {
+    access(reader, out);
+  } else {
+    read_fields(reader, out, access);
+  }
+}
+
+// With the entry known to the compiler, comparing the key is one or two instructions.
+template <std::size_t I, class T, class... Accesses>
+void read_entry(Reader& reader, T& out, const Fields<Accesses...>& table, std::string_view key,
+                std::uint64_t& seen) {
+  if (key != table.template name<I>()) return;
+  constexpr std::uint64_t kBit = std::uint64_t{1} << I;
+  if ((seen & kBit) != 0) return reader.refuse_repeated(key);
+  seen |= kBit;
+  read_field(reader, out, table.template access<I>());
+}
+
+template <class T, class... Accesses, std::size_t... I>
+bool read_entries(Reader& reader, T& out, const Fields<Accesses...>& table,
+                  std::index_sequence<I...>) {
+  std::uint64_t seen = 0;
+  return reader.object([&](std::string_view key) {
+    const std::size_t n = table.candidate(key);
+    static_cast<void>(((n == I && (read_entry<I>(reader, out, table, key, seen), true)) || ...));
+  });
+}
+
+}  // namespace detail
+
+template <class T, class... Accesses>
+bool read_fields(Reader& reader, T& out, const Fields<Accesses...>& table) {
+  return detail::read_entries(reader, out, table, std::index_sequence_for<Accesses...>{});
+}
+
+template <Projected T>
+bool read(Reader& reader, T& out) {
+  static constexpr auto kTable = json_fields(Tag<T>{});
+  return read_fields(reader, out, kTable);
+}
+
+template <class T>
+bool read(Reader& reader, std::optional<T>& out) {
+  T value{};
+  if (!read(reader, value)) return false;
+  out = std::move(value);
+  return true;
+}
+
+// As stores keep projections.
+template <class T>
+bool read(Reader& reader, std::shared_ptr<const T>& out) {
+  auto value = std::make_shared<T>();
+  if (!read(reader, *value)) return false;
+  out = std::move(value);
+  return true;
+}
+
+template <class T>
+bool read(Reader& reader, std::vector<T>& out) {
+  out.clear();
+  // Lists of strings are rarely single; three allocations on the way to four elements add up.
+  constexpr std::size_t kSmall = 32;
+  return reader.array([&] {
+    if (sizeof(T) <= kSmall && out.empty()) out.reserve(4);
+    read(reader, out.emplace_back());
+  });
+}
+
+template <class T, class Compare>
+bool read(Reader& reader, std::map<std::string, T, Compare>& out) {
+  out.clear();
+  return reader.object([&](std::string_view key) {
+    // API servers write maps sorted, so the end is nearly always the right place.
+    const std::size_t before = out.size();
+    const auto it = out.emplace_hint(out.end(), key, T{});
+    if (out.size() == before) return reader.refuse_repeated(key);
+    read(reader, it->second);
+  });
+}
+
+// One whole document.
+template <class T>
+Result<T> decode(Reader& reader, std::string_view text) {
+  reader.open(text);
+  T out{};
+  read(reader, out);
+  MS_CHECK(reader.finish());
+  return out;
+}
+
+}  // namespace mainspring::json

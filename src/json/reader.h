@@ -1,0 +1,163 @@
+// json/reader.h
+//
+// Reader: one forward pass over a JSON document, straight into the fields a projection wants.
+// simdjson indexes the document (and checks its UTF-8) with the widest instructions of the machine;
+// the Reader walks that index on demand, so a field nobody asks for costs a few hops and no copy.
+//
+//   Reader reader;                       // keep one per connection: its buffers are reused
+//   reader.open(line);
+//   reader.object([&](std::string_view key) {
+//     if (key == "type") reader.read(type);
+//     else if (key == "object") reader.read(pod);   // any type with json_fields, see json/fields.h
+//   });                                  // what the callback does not read is skipped
+//   MS_CHECK(reader.finish());
+//
+// Errors stick: after the first one every call returns false, every loop ends, and finish() tells
+// what and where ("items[3].spec.containers[0].name: expected a string, found a number"). So
+// decoding code has no error handling of its own.
+//
+// null is absence, as in Kubernetes: a read finds null, leaves its target alone and returns false
+// without an error. Use kind() where the difference matters.
+//
+// What is checked: UTF-8 and string quoting of the whole document; nesting, brackets, trailing
+// bytes; everything that is read. What is skipped is checked for matching brackets only, not for
+// commas, colons, escapes or number syntax. Repeated keys are an error in tables, maps and Values;
+// a hand-written object() callback sees both.
+//
+// Owned by whoever decodes; lives on one loop. Views it hands out die with the next open().
+// It must not be used for editing: that is json/value.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "json/number.h"
+
+namespace mainspring::json {
+
+class Reader {
+ public:
+  static constexpr std::size_t kMaxDepth = 512;
+  // The index has 32-bit offsets.
+  static constexpr std::size_t kMaxBytes = 0xFFFF'FF00;
+
+  struct Options {
+    std::size_t max_bytes = kMaxBytes;
+  };
+
+  enum class Kind { kNothing, kNull, kBool, kNumber, kString, kArray, kObject };
+
+  Reader();
+  explicit Reader(Options options);
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Starts on a new document and forgets the last one, its error included. Copies into a buffer
+  // that is kept, so a steady stream of watch lines allocates nothing.
+  void open(std::string_view text);
+  // The same without the copy, for bodies of many megabytes.
+  void adopt(std::string text);
+
+  // What comes next; kNothing at the end, after an error and where there is no value.
+  Kind kind() const;
+
+  // Each reads the value that comes next into `out` and says whether it did.
+  bool read(std::string_view& out);  // no copy; valid until the next open()
+  bool read(std::string& out);
+  bool read(bool& out);
+  bool read(std::int64_t& out);
+  bool read(std::uint64_t& out);
+  bool read(std::int32_t& out);
+  bool read(std::uint32_t& out);
+  bool read(double& out);
+  bool read(Number& out);
+
+  // The text of the next value as it stands in the document.
+  bool raw(std::string_view& out);
+  // Steps over the next value, whatever it is.
+  bool skip();
+
+  // Calls `on_field(key)` for each member. True unless the value is null or broken.
+  template <class OnField>
+  bool object(OnField&& on_field);
+  // Calls `on_item()` for each element.
+  template <class OnItem>
+  bool array(OnItem&& on_item);
+
+  // Lets a projection refuse a value that is good JSON and bad otherwise ("not a quantity").
+  // The path of the value read last is added.
+  void refuse(std::string message);
+  // The error for a key that came twice; for code that keeps its own account of keys.
+  void refuse_repeated(std::string_view key);
+
+  bool ok() const { return !failed_; }
+  // Checks that nothing follows the value that was read, and returns the first error.
+  Result<void> finish();
+
+ private:
+  struct Index;
+  // Where we are, for error messages: a key of an object, or a position in an array.
+  struct Step {
+    const char* key;  // null in an array
+    std::size_t at;   // length of the key, or index
+  };
+
+  bool start(std::size_t size);
+  bool enter(char open);
+  bool first_key(std::string_view& key);
+  bool next_key(std::string_view& key);
+  bool take_key(std::string_view& key);
+  bool first_item();
+  bool next_item();
+  void leave();
+
+  char here() const { return text_[*next_]; }
+  bool read_literal(std::string_view word);
+  bool take_string(std::string_view& out);
+  bool unescape(char* begin, char* end, std::string_view& out);
+  template <class Int>
+  bool read_integer(Int& out);
+  bool mismatch(const char* expected);
+  bool broken(Code code, std::string message);
+  std::string path() const;
+
+  Options options_;
+  char* text_;                 // padded; strings with escapes are unescaped in place
+  const std::uint32_t* next_;  // into the index; past the last token it points at a 0 byte
+  const std::uint32_t* end_;
+  std::size_t depth_ = 0;
+  bool failed_ = false;
+  std::unique_ptr<Index> index_;
+  std::unique_ptr<Step[]> steps_;
+};
+
+template <class OnField>
+bool Reader::object(OnField&& on_field) {
+  if (!enter('{')) return false;
+  std::string_view key;
+  for (bool more = first_key(key); more; more = next_key(key)) {
+    const std::uint32_t* const value = next_;
+    on_field(key);
+    if (next_ == value) skip();
+  }
+  leave();
+  return !failed_;
+}
+
+template <class OnItem>
+bool Reader::array(OnItem&& on_item) {
+  if (!enter('[')) return false;
+  for (bool more = first_item(); more; more = next_item()) {
+    const std::uint32_t* const value = next_;
+    on_item();
+    if (next_ == value) skip();
+  }
+  leave();
+  return !failed_;
+}
+
+}  // namespace mainspring::json

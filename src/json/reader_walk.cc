@@ -1,0 +1,333 @@
+// The walk over the index. Every function here stands on a token (`next_`) and moves forward only
+// when the token is the one it wants; past the last token there is a 0 byte, which nobody wants.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "json/reader.h"
+#include "json/unescape.h"
+
+namespace mainspring::json {
+namespace {
+
+// A hostile document must not fill the log.
+constexpr std::size_t kQuoted = 40;
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+const char* describe(Reader::Kind kind) {
+  switch (kind) {
+    case Reader::Kind::kNull:
+      return "null";
+    case Reader::Kind::kBool:
+      return "a boolean";
+    case Reader::Kind::kNumber:
+      return "a number";
+    case Reader::Kind::kString:
+      return "a string";
+    case Reader::Kind::kArray:
+      return "an array";
+    case Reader::Kind::kObject:
+      return "an object";
+    case Reader::Kind::kNothing:
+      break;
+  }
+  return "nothing";
+}
+
+std::string quoted(std::string_view text) {
+  if (text.size() <= kQuoted) return fmt::format("'{}'", text);
+  return fmt::format("'{}...' ({} characters)", text.substr(0, kQuoted), text.size());
+}
+
+bool has_backslash(const char* begin, std::size_t size) {
+  // Most strings are shorter than what a call to memchr costs. The padding makes the last word
+  // readable; what it holds beyond the string is shifted away.
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  constexpr std::uint64_t kHighs = 0x8080808080808080;
+  if (size > 32) return std::memchr(begin, '\\', size) != nullptr;
+  for (std::size_t i = 0; i < size; i += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, begin + i, sizeof word);
+    word ^= kOnes * '\\';
+    std::uint64_t zeros = (word - kOnes) & ~word & kHighs;
+    if (size - i < 8) zeros &= ~std::uint64_t{0} >> (8 * (8 - (size - i)));
+    if (zeros != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Reader::Kind Reader::kind() const {
+  switch (here()) {
+    case '{':
+      return Kind::kObject;
+    case '[':
+      return Kind::kArray;
+    case '"':
+      return Kind::kString;
+    case 't':
+    case 'f':
+      return Kind::kBool;
+    case 'n':
+      return Kind::kNull;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+      return Kind::kNumber;
+    default:
+      return Kind::kNothing;
+  }
+}
+
+bool Reader::enter(char open) {
+  if (here() != open) return mismatch(open == '{' ? "an object" : "an array");
+  if (depth_ == kMaxDepth) {
+    return broken(Code::kTooLarge, fmt::format("nested deeper than {} levels", kMaxDepth));
+  }
+  ++depth_;
+  ++next_;
+  steps_[depth_] = {.key = nullptr, .at = 0};
+  return true;
+}
+
+// A failure keeps its path only until it is reported, so leaving is the same after one.
+void Reader::leave() { --depth_; }
+
+[[gnu::always_inline]] inline bool Reader::take_string(std::string_view& out) {
+  char* const begin = text_ + *next_ + 1;
+  // Between the closing quote and the next token there can only be white space.
+  char* end = text_ + next_[1] - 1;
+  while (*end != '"') --end;
+  const auto size = static_cast<std::size_t>(end - begin);
+  if (has_backslash(begin, size)) return unescape(begin, end, out);
+  out = std::string_view(begin, size);
+  ++next_;
+  return true;
+}
+
+bool Reader::first_key(std::string_view& key) {
+  if (here() == '}') {
+    ++next_;
+    return false;
+  }
+  return take_key(key);
+}
+
+bool Reader::next_key(std::string_view& key) {
+  const char c = here();
+  if (c == ',') {
+    ++next_;
+    return take_key(key);
+  }
+  if (c == '}') {
+    ++next_;
+    return false;
+  }
+  return broken(Code::kInvalid, "expected ',' or '}' after a member of an object");
+}
+
+bool Reader::take_key(std::string_view& key) {
+  if (here() != '"') return broken(Code::kInvalid, "expected a key in quotes");
+  if (!take_string(key)) return false;
+  steps_[depth_] = {.key = key.data(), .at = key.size()};
+  if (here() != ':') return broken(Code::kInvalid, "expected ':' after a key");
+  ++next_;
+  return true;
+}
+
+bool Reader::first_item() {
+  if (here() == ']') {
+    ++next_;
+    return false;
+  }
+  return next_ != end_ || broken(Code::kInvalid, "the document ends inside an array");
+}
+
+bool Reader::next_item() {
+  const char c = here();
+  if (c == ',') {
+    ++next_;
+    ++steps_[depth_].at;
+    return true;
+  }
+  if (c == ']') {
+    ++next_;
+    return false;
+  }
+  return broken(Code::kInvalid, "expected ',' or ']' after an element of an array");
+}
+
+bool Reader::unescape(char* begin, char* end, std::string_view& out) {
+  const auto size = unescape_in_place(begin, end);
+  if (!size) return broken(Code::kInvalid, "a string holds a broken escape sequence");
+  out = std::string_view(begin, *size);
+  ++next_;
+  return true;
+}
+
+bool Reader::read(std::string_view& out) {
+  if (here() != '"') return mismatch("a string");
+  return take_string(out);
+}
+
+bool Reader::read(std::string& out) {
+  std::string_view view;
+  if (!read(view)) return false;
+  out.assign(view);
+  return true;
+}
+
+bool Reader::read_literal(std::string_view word) {
+  const char* const begin = text_ + *next_;
+  const char* const end = begin + word.size();
+  // Padding makes the comparison safe at the end of the document.
+  if (std::memcmp(begin, word.data(), word.size()) != 0 ||
+      (end != text_ + next_[1] && !is_space(*end))) {
+    return broken(Code::kInvalid, "expected a value, found an unknown word");
+  }
+  ++next_;
+  return true;
+}
+
+bool Reader::read(bool& out) {
+  const char c = here();
+  if (c != 't' && c != 'f') return mismatch("a boolean");
+  if (!read_literal(c == 't' ? "true" : "false")) return false;
+  out = c == 't';
+  return true;
+}
+
+bool Reader::read(Number& out) {
+  if (kind() != Kind::kNumber) return mismatch("a number");
+  const char* const begin = text_ + *next_;
+  const NumberScan scan = scan_number(begin);
+  if (scan.fault == NumberFault::kRange) {
+    return broken(Code::kInvalid, fmt::format("the number {} is out of range",
+                                              quoted(std::string_view(begin, scan.end))));
+  }
+  if (scan.fault == NumberFault::kSyntax ||
+      (scan.end != text_ + next_[1] && !is_space(*scan.end))) {
+    return broken(Code::kInvalid, "expected a value, found a malformed number");
+  }
+  out = scan.number;
+  ++next_;
+  return true;
+}
+
+template <class Int>
+bool Reader::read_integer(Int& out) {
+  const std::uint32_t* const token = next_;
+  Number number;
+  if (!read(number)) return false;
+  using Limits = std::numeric_limits<Int>;
+  bool fits = false;
+  if (number.type == Number::Type::kInt) {
+    fits = std::in_range<Int>(number.integer);
+    if (fits) out = static_cast<Int>(number.integer);
+  } else if (number.type == Number::Type::kUint) {
+    fits = std::in_range<Int>(number.natural);
+    if (fits) out = static_cast<Int>(number.natural);
+  }
+  if (fits) return true;
+  next_ = token;
+  const char* const begin = text_ + *token;
+  return broken(
+      Code::kInvalid,
+      fmt::format("expected an integer from {} to {}, found {}", Limits::min(), Limits::max(),
+                  quoted(std::string_view(begin, scan_number(begin).end))));
+}
+
+bool Reader::read(std::int64_t& out) { return read_integer(out); }
+bool Reader::read(std::uint64_t& out) { return read_integer(out); }
+bool Reader::read(std::int32_t& out) { return read_integer(out); }
+bool Reader::read(std::uint32_t& out) { return read_integer(out); }
+
+bool Reader::read(double& out) {
+  Number number;
+  if (!read(number)) return false;
+  switch (number.type) {
+    case Number::Type::kInt:
+      out = static_cast<double>(number.integer);
+      break;
+    case Number::Type::kUint:
+      out = static_cast<double>(number.natural);
+      break;
+    case Number::Type::kDouble:
+      out = number.real;
+      break;
+  }
+  return true;
+}
+
+bool Reader::skip() {
+  const char first = here();
+  if (first != '{' && first != '[') {
+    if (kind() == Kind::kNothing) return mismatch("a value");
+    ++next_;
+    return true;
+  }
+  char open[kMaxDepth + 1];
+  std::size_t depth = depth_;
+  const std::uint32_t* token = next_;
+  do {
+    const char c = text_[*token];
+    if (c == '{' || c == '[') {
+      if (depth == kMaxDepth) {
+        next_ = token;
+        return broken(Code::kTooLarge, fmt::format("nested deeper than {} levels", kMaxDepth));
+      }
+      open[depth++] = c;
+    } else if (c == '}' || c == ']') {
+      if (open[--depth] + 2 != c) {  // '{' + 2 is '}', '[' + 2 is ']'
+        next_ = token;
+        return broken(Code::kInvalid, fmt::format("'{}' is closed by '{}'", open[depth], c));
+      }
+    } else if (token == end_) {
+      next_ = token;
+      return broken(Code::kInvalid, "the document ends inside an object or array");
+    }
+    ++token;
+  } while (depth != depth_);
+  next_ = token;
+  return true;
+}
+
+bool Reader::raw(std::string_view& out) {
+  const char* const begin = text_ + *next_;
+  if (!skip()) return false;
+  const char* end = text_ + *next_;
+  while (is_space(end[-1])) --end;
+  out = std::string_view(begin, static_cast<std::size_t>(end - begin));
+  return true;
+}
+
+bool Reader::mismatch(const char* expected) {
+  if (failed_) return false;
+  if (here() == 'n') {
+    read_literal("null");
+    return false;
+  }
+  if (next_ == end_) {
+    return broken(Code::kInvalid,
+                  fmt::format("expected {}, found the end of the document", expected));
+  }
+  const Kind found = kind();
+  if (found == Kind::kNothing) {
+    return broken(Code::kInvalid, fmt::format("expected {}, found '{}'", expected, here()));
+  }
+  return broken(Code::kInvalid, fmt::format("expected {}, found {}", expected, describe(found)));
+}
+
+}  // namespace mainspring::json
