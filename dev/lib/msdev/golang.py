@@ -1,0 +1,79 @@
+"""The Go toolchain, and the small Go modules under dev/ that it builds.
+
+The machine's own Go is used when it is new enough. Otherwise (or when MAINSPRING_GO=debian says
+so) it is Debian testing's package, unpacked beside the system.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from .cache import cached, digest
+from .console import run
+from .debian import unpacked
+from .paths import LOGS, REPO
+
+# Static programs without the paths of this checkout in them, so that any checkout can share them.
+FLAGS = ["-trimpath", "-buildvcs=false"]
+
+
+def go_for(module: Path) -> Path:
+    """The go command that can build this module."""
+    wanted = _wanted(module)
+    own = shutil.which("go")
+    if own and os.environ.get("MAINSPRING_GO") != "debian" and _version(Path(own)) >= wanted:
+        return Path(own)
+    release = f"{wanted[0]}.{wanted[1]}"
+    root = unpacked("golang", [f"golang-{release}-go", f"golang-{release}-src"])
+    return root / "usr/lib" / f"go-{release}" / "bin" / "go"
+
+
+def build(name: str, ldflags: str = "", links: tuple = (), jobs: int | None = None) -> Path:
+    """The executable of module dev/NAME, built now if no cached one fits. `links` are other names
+    for it in the same folder, for a program that looks at the name it is started under."""
+    module = REPO / "dev" / name
+    go = go_for(module)
+    inputs = [module / file for file in ("go.mod", "go.sum", "main.go")]
+    key = digest(*inputs, ".".join(map(str, _version(go))), ldflags, *links, *FLAGS)
+
+    def compile_it(folder: Path) -> None:
+        limit = ["-p", str(jobs)] if jobs else []
+        # The linker's -s -w leave out symbol tables that nobody debugs here.
+        argv = [go, "build", *FLAGS, *limit, "-ldflags", f"-s -w {ldflags}", "-o", folder / name]
+        # Should this command be killed, the compiler must not write into the cache behind its back.
+        argv = ["setpriv", "--pdeathsig", "KILL", *argv, "."]
+        log = LOGS / f"go-{name}.log"
+        run(argv, log, f"go build dev/{name}", cwd=module, env=_environment(go))
+        for link in links:
+            (folder / link).symlink_to(name)
+
+    return cached(f"go-{name}", key, compile_it) / name
+
+
+def _wanted(module: Path) -> tuple[int, ...]:
+    text = (module / "go.mod").read_text()
+    return _numbers(re.search(r"^go (\S+)", text, re.MULTILINE).group(1))
+
+
+@functools.cache
+def _version(go: Path) -> tuple[int, ...]:
+    # Asked outside any module: inside one, GOTOOLCHAIN=local makes an old Go refuse to answer.
+    command = [go, "env", "GOVERSION"]
+    answer = subprocess.run(
+        command, cwd="/", env=_environment(go), capture_output=True, text=True, check=True
+    )
+    return _numbers(answer.stdout.strip().removeprefix("go"))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:3])
+
+
+def _environment(go: Path) -> dict[str, str]:
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+    if go != Path(shutil.which("go") or ""):
+        environment["GOROOT"] = str(go.parent.parent)
+    return environment

@@ -1,0 +1,3 @@
+module mainspring.dev/dev/pod
+
+go 1.26.0
