@@ -42,7 +42,6 @@ constexpr Entry kEntries[] = {
     {T::kPodSpec, "topologySpreadConstraints", by("topologyKey")},
     {T::kPodSpec, "schedulingGates", by("name")},
     {T::kPodSpec, "resourceClaims", by("name")},
-    {T::kPodSpec, "evictionResponders", by("name")},
 
     {T::kContainer, "ports", by("containerPort")},
     {T::kContainer, "env", by("name")},

@@ -1,7 +1,7 @@
 // json/merge_keys.h
 //
 // How Kubernetes merges the lists of its own kinds: which lists merge at all, and by which key. The
-// facts are the patchStrategy and patchMergeKey tags of k8s.io/api v0.36. Everything that is not in
+// facts are the patchStrategy and patchMergeKey tags of k8s.io/api. Everything that is not in
 // the table is what those tags' absence means: objects merge, lists are replaced whole
 // (tolerations, command, args, envFrom, affinity terms, ...). Pure data.
 #pragma once
