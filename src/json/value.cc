@@ -4,7 +4,7 @@
 #include <limits>
 #include <new>
 
-#include "json/inside.h"
+#include "json/value_internal.h"
 
 namespace mainspring::json {
 namespace bj = boost::json;

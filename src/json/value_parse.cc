@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "json/inside.h"
 #include "json/reader.h"
 #include "json/value.h"
+#include "json/value_internal.h"
 
 namespace mainspring::json {
 namespace bj = boost::json;

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "json/inside.h"
 #include "json/value.h"
+#include "json/value_internal.h"
 
 namespace mainspring::json {
 namespace bj = boost::json;

@@ -18,6 +18,9 @@
 
 namespace mainspring::net {
 
+// The library at work, for people who follow its security advisories: "OpenSSL 3.0.17 1 Jul 2025".
+std::string tls_library();
+
 enum class TlsVersion { k1_2, k1_3 };
 
 struct TlsClientOptions {

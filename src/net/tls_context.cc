@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
@@ -114,6 +115,8 @@ int choose_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const 
 }
 
 }  // namespace
+
+std::string tls_library() { return OpenSSL_version(OPENSSL_VERSION); }
 
 TlsContext::TlsContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TlsContext::~TlsContext() = default;

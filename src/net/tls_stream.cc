@@ -15,10 +15,10 @@ namespace {
 
 // What an idle stream waits with. A read that fills it is followed by larger ones, until one does
 // not: streams that move much get large reads, thousands of idle ones cost little.
-constexpr std::size_t kIdleBuffer = 1024;
-constexpr std::size_t kBusyBuffer = 32 * 1024;
+constexpr std::size_t kIdleBuffer = 1'024;
+constexpr std::size_t kBusyBuffer = 32'768;
 // Plain bytes encrypted before they are handed on: two full records.
-constexpr std::size_t kWriteChunk = 32 * 1024;
+constexpr std::size_t kWriteChunk = 32'768;
 constexpr Duration kAlertTime = seconds(1);
 
 // OpenSSL reads from and writes to memory only; the coroutines below move the bytes.

@@ -1,4 +1,4 @@
-// json/inside.h
+// json/value_internal.h
 //
 // The Boost.JSON value inside a Value. Only for the .cc files of this room that need it.
 #pragma once

@@ -1,0 +1,69 @@
+"""The checks of dev/lint that are our own find what they are for, and leave the rest alone."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "dev" / "lib"))
+
+from msdev import coroutines, includes, lint  # noqa: E402
+
+
+class LintTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        for module in (coroutines, includes, lint):
+            self.addCleanup(setattr, module, "REPO", module.REPO)
+            module.REPO = self.root
+
+    def file(self, name: str, text: str) -> list[Path]:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return [path]
+
+    def test_a_room_may_not_include_one_above_it(self):
+        found = includes.check_includes(self.file("src/net/a.cc", '#include "http/client.h"\n'))
+        self.assertEqual(
+            found, ["src/net/a.cc:1: includes http/client.h: 'http' is not below 'net'"]
+        )
+
+    def test_a_room_may_include_those_below_it(self):
+        text = '#include "base/error.h"\n#include "net/task.h"\n#include <vector>\n'
+        self.assertEqual(includes.check_includes(self.file("src/http/a.h", text)), [])
+
+    def test_third_party_headers_stay_in_the_cc_files_of_their_room(self):
+        line = "#include <boost/asio/post.hpp>\n"
+        self.assertEqual(len(includes.check_includes(self.file("src/net/a.h", line))), 1)
+        self.assertEqual(len(includes.check_includes(self.file("src/json/a.cc", line))), 1)
+        self.assertEqual(includes.check_includes(self.file("src/net/a.cc", line)), [])
+
+    def test_a_coroutine_may_not_take_a_reference(self):
+        for bad in (
+            "Task<Result<int>> read(const std::string& name);",
+            "  virtual net::Task<void> go(std::span<char> a, int&& b) = 0;",
+            "auto f = [](Stream& s) -> Task<Result<void>> { co_return {}; };",
+        ):
+            found = coroutines.check_coroutines(self.file("src/net/a.cc", bad + "\n"))
+            self.assertEqual(len(found), 1, bad)
+
+    def test_a_coroutine_may_take_values_and_pointers(self):
+        text = """
+Task<Result<int>> read(std::string name, Stream* stream, std::function<void(int&)> done);
+Result<int> plain(const std::string& name);
+auto f = [](Stream* s) -> Task<Result<void>> { co_return {}; };
+// Task<void> only_in_a_comment(int& x);
+"""
+        self.assertEqual(coroutines.check_coroutines(self.file("src/net/a.cc", text)), [])
+
+    def test_a_file_of_more_than_600_lines_is_found(self):
+        self.assertEqual(lint.check_sizes(self.file("src/net/a.cc", "\n" * 600)), [])
+        self.assertEqual(len(lint.check_sizes(self.file("src/net/a.cc", "\n" * 601))), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
