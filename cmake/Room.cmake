@@ -44,9 +44,9 @@ function(mainspring_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE
       mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE
-      MAINSPRING_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
-    gtest_discover_tests(${name}_test
+    # Relative, so that the compiler cache serves every checkout: tests run in the project's folder.
+    target_compile_definitions(${name}_test PRIVATE MAINSPRING_TEST_DATA="tests/data")
+    gtest_discover_tests(${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
       TEST_PREFIX ${MAINSPRING_PRESET}.${name}. DISCOVERY_MODE PRE_TEST
       PROPERTIES LABELS unit TIMEOUT 120)
   endif()
