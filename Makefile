@@ -19,7 +19,7 @@ build:    ## compile the release build
 	@cmake --preset release -Wno-dev >/dev/null && cmake --build --preset release
 
 bench:    ## run all benchmarks; `bench/run NAME` runs one
-	@dev/setup --packages-only
+	@dev/setup --bench
 	@bench/run
 
 lint:     ## formatting, clang-tidy, include directions, scripts, file sizes
