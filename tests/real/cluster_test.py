@@ -9,7 +9,9 @@ import time
 import unittest
 
 import clusters
-from clusters import CLUSTER, CLUSTERS, ClusterTest, kubectl, run
+from clusters import CLUSTER, ClusterTest, kubectl, run
+from msdev.cluster.layout import CLUSTERS
+from msdev.cluster.leftovers import processes_of
 
 ONE, TWO = "test-cp-1", "test-cp-2"
 UP = ("up", "--control-plane-only")
@@ -93,7 +95,7 @@ class ControlPlaneOnly(ClusterTest):
         self.assert_works(ONE)
         records = (CLUSTERS / ONE / "run").glob("*.json")
         known = {json.loads(record.read_text())["pid"] for record in records}
-        self.assertEqual(known, clusters.processes_of(ONE))
+        self.assertEqual(known, processes_of(ONE))
         (CLUSTERS / ONE / "run" / "kube-apiserver.json").unlink()
 
     def test_after_a_restart_of_the_machine_it_is_made_anew(self):

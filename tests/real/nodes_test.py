@@ -15,7 +15,8 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 import clusters
-from clusters import CLUSTER, CLUSTERS, apply, kubectl, run
+from clusters import CLUSTER, apply, kubectl, run
+from msdev.cluster.layout import CLUSTERS
 from msdev.cluster.parts import POD_IMAGE
 
 NAME = "test-nodes"
