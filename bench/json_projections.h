@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "json/fields.h"
+#include "json/string_list.h"
 #include "json/string_map.h"
 
 namespace mainspring::bench {
@@ -117,7 +118,7 @@ constexpr auto json_fields(json::Tag<MaybeNumber>) {
 struct SlurmNode {
   std::string name, hostname, address, comment, extra, reason, reason_user, gres, gres_used, tres,
       tres_used, topology, version, instance_id;
-  std::vector<std::string> state, partitions, features, active_features;
+  json::StringList state, partitions, features, active_features;
   std::int64_t cpus = 0, alloc_cpus = 0, real_memory = 0, alloc_memory = 0, port = 0, weight = 0,
                cpu_load = 0;
   MaybeNumber boot_time, slurmd_start_time, free_mem, last_busy, reason_changed_at;
@@ -162,6 +163,15 @@ void take(const nlohmann::json& from, const char* key, std::vector<std::shared_p
     item.get_to(*value);
     out.push_back(std::move(value));
   }
+}
+
+inline void take(const nlohmann::json& from, const char* key, json::StringList& out) {
+  const auto it = from.find(key);
+  if (it == from.end()) return;
+  std::vector<std::string_view> items;
+  items.reserve(it->size());
+  for (const auto& item : *it) items.emplace_back(item.get_ref<const std::string&>());
+  out = json::StringList(items);
 }
 
 inline void take(const nlohmann::json& from, const char* key, StringMap& out) {

@@ -8,6 +8,8 @@
 include(GoogleTest)
 
 cmake_path(GET CMAKE_BINARY_DIR FILENAME MAINSPRING_PRESET)
+set(MAINSPRING_TESTS "" CACHE STRING
+  "While working on a few files: a regular expression, only test files that match are built")
 set(MAINSPRING_FUZZ_RUNS 50000 CACHE STRING "How many inputs ctest gives each fuzz target")
 
 function(mainspring_room name)
@@ -20,6 +22,10 @@ function(mainspring_room name)
   list(FILTER helpers INCLUDE REGEX "_testing\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+  if(MAINSPRING_TESTS)
+    list(FILTER tests INCLUDE REGEX "${MAINSPRING_TESTS}")
+    list(FILTER fuzzers INCLUDE REGEX "${MAINSPRING_TESTS}")
+  endif()
   list(TRANSFORM room_ROOMS PREPEND mainspring_)
 
   add_library(mainspring_${name} STATIC ${sources})

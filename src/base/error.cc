@@ -46,6 +46,16 @@ Error Error::with_retry_after(Duration wait) && {
   return std::move(*this);
 }
 
+Error Error::with_detail(std::shared_ptr<const ErrorDetail> detail) && {
+  detail_ = std::move(detail);
+  return std::move(*this);
+}
+
+bool Error::operator==(const Error& other) const {
+  return code_ == other.code_ && message_ == other.message_ && context_ == other.context_ &&
+         retry_after_ == other.retry_after_;
+}
+
 bool Error::retryable() const {
   return code_ == Code::kThrottled || code_ == Code::kTransient || code_ == Code::kTimeout;
 }

@@ -5,6 +5,7 @@
 // inside Result<T>; no exception crosses a room.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,12 @@ enum class Code {
 
 std::string_view to_string(Code code);
 
+// What the other side said about the failure, beyond code and message. The room that spoke to it
+// derives its own type and knows how to find it again.
+struct ErrorDetail {
+  virtual ~ErrorDetail() = default;
+};
+
 class Error {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -49,6 +56,13 @@ class Error {
 
   Error with_context(std::string what) &&;
   Error with_retry_after(Duration wait) &&;
+  Error with_detail(std::shared_ptr<const ErrorDetail> detail) &&;
+
+  // The detail, where it is a T; else null. Lives as long as the error and its copies.
+  template <class T>
+  const T* detail() const {
+    return dynamic_cast<const T*>(detail_.get());
+  }
 
   // True where the same call can succeed later without anybody changing anything.
   bool retryable() const;
@@ -56,13 +70,15 @@ class Error {
   // "listing pods: connecting to 127.0.0.1:6443: connection refused"
   std::string to_string() const;
 
-  bool operator==(const Error&) const = default;
+  // Details are not compared: they say the same thing more precisely.
+  bool operator==(const Error& other) const;
 
  private:
   Code code_;
   std::string message_;
   std::vector<std::string> context_;
   std::optional<Duration> retry_after_;
+  std::shared_ptr<const ErrorDetail> detail_;
 };
 
 }  // namespace mainspring

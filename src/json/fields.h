@@ -58,16 +58,17 @@ constexpr Field<Access> field(std::string_view name, Access access) {
   return {name, access};
 }
 
-// A hash of the length and three characters: enough to tell the keys of one object apart, and
+// A hash of the length and four characters: enough to tell the keys of one object apart, and
 // nothing that has to look at every character of a key that nobody wants.
-constexpr std::uint32_t key_hash(const char* key, std::size_t size, std::uint32_t seed) {
+constexpr std::uint64_t key_hash(const char* key, std::size_t size, std::uint64_t seed) {
   if (size == 0) return 0;
   const auto at = [&](std::size_t i) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(key[i]));
+    return static_cast<std::uint64_t>(static_cast<unsigned char>(key[i]));
   };
-  const std::uint32_t mix =
-      at(0) | at(size / 2) << 8 | at(size - 1) << 16 | static_cast<std::uint32_t>(size) << 24;
-  return (mix * seed) >> 16;
+  const std::uint64_t mix = at(0) | at(size / 2) << 8 | at(size - 1) << 16 |
+                            at(size - (size > 1 ? 2 : 1)) << 24 |
+                            static_cast<std::uint64_t>(size) << 32;
+  return (mix * seed) >> 40;
 }
 
 template <class... Accesses>
@@ -78,7 +79,7 @@ class Fields {
 
   consteval explicit Fields(Field<Accesses>... entries)
       : names_{entries.name...}, accesses_{entries.access...} {
-    for (std::uint32_t seed = 0x9E3779B1;; seed = seed * 0x915F77F5 + 0x6A09E667) {
+    for (std::uint64_t seed = 0x9E3779B97F4A7C15;; seed = seed * 0xD1342543DE82EF95 + 0x6A09E667) {
       if (place(seed | 1)) break;
     }
   }
@@ -100,7 +101,7 @@ class Fields {
  private:
   static constexpr std::size_t kSlots = std::bit_ceil(kCount * kCount / 2 + 4);
 
-  constexpr bool place(std::uint32_t seed) {
+  constexpr bool place(std::uint64_t seed) {
     seed_ = seed;
     slots_.fill(static_cast<std::uint8_t>(kCount));
     for (std::size_t i = 0; i < kCount; ++i) {
@@ -114,7 +115,7 @@ class Fields {
   std::array<std::string_view, kCount> names_;
   std::tuple<Accesses...> accesses_;
   std::array<std::uint8_t, kSlots> slots_{};
-  std::uint32_t seed_ = 0;
+  std::uint64_t seed_ = 0;
 };
 
 template <class... Accesses>
@@ -174,14 +175,35 @@ void read_entry(Reader& reader, T& out, const Fields<Accesses...>& table, std::s
   read_field(reader, out, table.template access<I>());
 }
 
+// An entry at the place where the table has it. Small objects are written so by every server, and
+// this way costs no look into the table.
+template <std::size_t I, class T, class... Accesses>
+bool read_expected(Reader& reader, T& out, const Fields<Accesses...>& table, std::uint64_t& seen) {
+  if (!reader.expect_key(table.template name<I>())) return false;
+  seen |= std::uint64_t{1} << I;
+  const auto before = reader.position();
+  read_field(reader, out, table.template access<I>());
+  return reader.position() != before || reader.skip();
+}
+
 template <class T, class... Accesses, std::size_t... I>
 bool read_entries(Reader& reader, T& out, const Fields<Accesses...>& table,
                   std::index_sequence<I...>) {
   std::uint64_t seen = 0;
-  return reader.object([&](std::string_view key) {
+  const auto by_name = [&](std::string_view key) {
     const std::size_t n = table.candidate(key);
     static_cast<void>(((n == I && (read_entry<I>(reader, out, table, key, seen), true)) || ...));
-  });
+  };
+  // Larger objects have members that nobody asked for, which end the order at once.
+  constexpr std::size_t kSmall = 4;
+  if constexpr (sizeof...(I) <= kSmall) {
+    const auto in_order = [&] {
+      static_cast<void>((read_expected<I>(reader, out, table, seen) && ...));
+    };
+    return reader.object(in_order, by_name);
+  } else {
+    return reader.object(by_name);
+  }
 }
 
 }  // namespace detail
@@ -239,12 +261,22 @@ bool read(Reader& reader, std::map<std::string, T, Compare>& out) {
 
 // One whole document.
 template <class T>
-Result<T> decode(Reader& reader, std::string_view text) {
-  reader.open(text);
+Result<T> decode_opened(Reader& reader) {
   T out{};
   read(reader, out);
   MS_CHECK(reader.finish());
   return out;
+}
+template <class T>
+Result<T> decode(Reader& reader, std::string_view text) {
+  reader.open(text);
+  return decode_opened<T>(reader);
+}
+// The same for a body that is not needed any more: it is read where it lies.
+template <class T>
+Result<T> decode_body(Reader& reader, std::string&& text) {
+  reader.adopt(std::move(text));
+  return decode_opened<T>(reader);
 }
 
 }  // namespace mainspring::json

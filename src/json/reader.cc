@@ -11,8 +11,6 @@
 namespace mainspring::json {
 namespace {
 
-// The scans below look up to a word past a token.
-constexpr std::size_t kPadding = 64;
 // A larger index is given back once small documents follow a large one.
 constexpr std::size_t kKeep = std::size_t{4} << 20;
 constexpr std::size_t kSmallest = std::size_t{4} << 10;

@@ -335,5 +335,60 @@ TEST(Fields, ReadsWhatStoresKeep) {
   EXPECT_EQ((*pods)[1], nullptr);
 }
 
+struct Small {
+  bool set = false;
+  std::int64_t number = 0;
+  std::string unit;
+};
+constexpr auto json_fields(Tag<Small>) {
+  return fields(field("set", &Small::set), field("number", &Small::number),
+                field("unit", &Small::unit));
+}
+
+Result<Small> small(std::string_view text) {
+  Reader reader;
+  return decode<Small>(reader, text);
+}
+
+TEST(Reader, ReadsASmallObjectWhateverTheOrderOfItsMembers) {
+  for (const char* text : {
+           R"({"set":true,"number":7,"unit":"s"})",
+           R"({"unit":"s","number":7,"set":true})",
+           R"({"set":true,"other":{"set":false},"number":7,"unit":"s"})",
+           R"({ "number" : 7 , "set" : true , "unit" : "s" , "last" : [] })",
+           R"({"s\u0065t":true,"number":7,"uni\u0074":"s"})",
+           R"({"se":1,"set":true,"number":7,"unit":"s","units":2})",
+       }) {
+    const auto read = small(text);
+    ASSERT_TRUE(read) << text << ": " << read.error().to_string();
+    EXPECT_TRUE(read->set) << text;
+    EXPECT_EQ(read->number, 7) << text;
+    EXPECT_EQ(read->unit, "s") << text;
+  }
+  EXPECT_TRUE(small(R"({"set":null,"number":7})"));
+  EXPECT_TRUE(small("{}"));
+}
+
+TEST(Reader, RefusesABrokenSmallObjectAsItDoesALargeOne) {
+  for (const char* text : {
+           R"({,"set":true})",
+           R"({"set":true "number":7})",
+           R"({"set":true,,"number":7})",
+           R"({"set":true,})",
+           R"({"set" true})",
+           R"({"set":true,"set":true})",
+           R"({"number":7,"set":true,"number":7})",
+           R"({"set":1})",
+           R"({"set":})",
+           R"({"set":true)",
+           R"({"set")",
+           R"({"se)",
+       }) {
+    EXPECT_FALSE(small(text)) << text;
+  }
+  EXPECT_EQ(small(R"({"set":true,"number":"x"})").error().message(),
+            "number: expected a number, found a string (at byte 21)");
+}
+
 }  // namespace
 }  // namespace mainspring::json

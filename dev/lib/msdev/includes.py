@@ -15,7 +15,9 @@ ROOMS = {
     "json": ["base"],
     "net": ["base"],
     "http": ["net"],
-    "app": ["http", "json"],
+    "kube": ["http", "json"],
+    "control": ["kube"],
+    "app": ["control"],
 }
 
 # First part of the include -> the rooms whose .cc files may have it. None: any .cc file.
@@ -26,7 +28,9 @@ THIRD_PARTY = {
     "boost/json": ["json"],
     "boost": ["net", "http"],
     "fmt": None,
+    "libfyaml.h": ["json"],
     "openssl": ["base", "net"],
+    "prometheus": ["base"],
     "simdjson": ["json"],
     "spdlog": ["base"],
     "zlib": ["http"],
