@@ -4,11 +4,10 @@
 // mainspring_net_testing; never part of the product.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/time.h"
+#include "net/certificate.h"
 
 namespace mainspring::net {
 
@@ -31,19 +30,15 @@ struct TestCertOptions {
 class TestCa {
  public:
   explicit TestCa(std::string name = "test authority");
-  ~TestCa();
-  TestCa(TestCa&&) noexcept;
-  TestCa& operator=(TestCa&&) noexcept;
 
-  const std::string& cert_pem() const { return cert_pem_; }
+  const std::string& cert_pem() const { return pair_.cert_pem; }
+  const CertifiedKey& pair() const { return pair_; }
   TestCert issue(const TestCertOptions& options) const;
   // For a server on this machine: "localhost", 127.0.0.1 and ::1.
   TestCert issue_local() const;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-  std::string cert_pem_;
+  CertifiedKey pair_;
 };
 
 }  // namespace mainspring::net

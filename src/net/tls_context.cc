@@ -20,34 +20,10 @@ BioPtr reader_of(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-Result<std::vector<X509Ptr>> read_certificates(const std::string& pem, const char* field) {
-  ERR_clear_error();
-  const BioPtr bio = reader_of(pem);
-  std::vector<X509Ptr> certificates;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr)) {
-    certificates.emplace_back(certificate);
-  }
-  // The end of the text is reported as an error too.
-  if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
-    return fail(Code::kInvalid, fmt::format("{}: certificate {} cannot be read: {}", field,
-                                            certificates.size() + 1, openssl_reason()));
-  }
-  ERR_clear_error();
-  if (certificates.empty()) {
-    return fail(Code::kInvalid, fmt::format("{}: there is no certificate in PEM form", field));
-  }
-  return certificates;
-}
-
 Result<void> use_certificate(SSL_CTX* ctx, const std::string& cert_pem,
                              const std::string& key_pem) {
   MS_TRY(const auto chain, read_certificates(cert_pem, "certificate"));
-  const BioPtr bio = reader_of(key_pem);
-  const KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
-  if (!key) {
-    return fail(Code::kInvalid, "private key: it cannot be read: " + openssl_reason() +
-                                    ". It must be in PEM form and without a passphrase");
-  }
+  MS_TRY(const KeyPtr key, read_private_key(key_pem));
   if (X509_check_private_key(chain.front().get(), key.get()) != 1) {
     ERR_clear_error();
     return fail(Code::kInvalid, "private key: it does not belong to the certificate");
@@ -115,6 +91,35 @@ int choose_alpn(SSL*, const unsigned char** out, unsigned char* out_size, const 
 }
 
 }  // namespace
+
+Result<std::vector<X509Ptr>> read_certificates(const std::string& pem, const char* field) {
+  ERR_clear_error();
+  const BioPtr bio = reader_of(pem);
+  std::vector<X509Ptr> certificates;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr)) {
+    certificates.emplace_back(certificate);
+  }
+  // The end of the text is reported as an error too.
+  if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
+    return fail(Code::kInvalid, fmt::format("{}: certificate {} cannot be read: {}", field,
+                                            certificates.size() + 1, openssl_reason()));
+  }
+  ERR_clear_error();
+  if (certificates.empty()) {
+    return fail(Code::kInvalid, fmt::format("{}: there is no certificate in PEM form", field));
+  }
+  return certificates;
+}
+
+Result<KeyPtr> read_private_key(const std::string& pem) {
+  const BioPtr bio = reader_of(pem);
+  KeyPtr key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  if (!key) {
+    return fail(Code::kInvalid, "private key: it cannot be read: " + openssl_reason() +
+                                    ". It must be in PEM form and without a passphrase");
+  }
+  return key;
+}
 
 std::string tls_library() { return OpenSSL_version(OPENSSL_VERSION); }
 

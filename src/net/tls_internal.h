@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/tls.h"
 
@@ -44,6 +45,16 @@ struct TlsVerdict {
 
 // OpenSSL's verify callback; leaves its finding in the TlsVerdict.
 int check_certificate(int acceptable, X509_STORE_CTX* store);
+
+// Every certificate of a PEM text, at least one. `field` names the text in errors.
+Result<std::vector<X509Ptr>> read_certificates(const std::string& pem, const char* field);
+Result<KeyPtr> read_private_key(const std::string& pem);
+
+// Who a certificate is for, as it says itself, and the common name of who signed it.
+PeerCertificate describe_certificate(const X509* certificate);
+std::string issuer_name(const X509* certificate);
+// The end of time where it is later than that ("99991231235959Z": never).
+Result<WallTime> wall_time(const ASN1_TIME* time);
 
 // What the peer showed, after the handshake. Nothing if it showed no certificate.
 std::optional<PeerCertificate> describe_peer(SSL* ssl, bool verified);

@@ -38,27 +38,8 @@ std::string ip_text(const ASN1_OCTET_STRING* bytes) {
   return text.data();
 }
 
-PeerCertificate describe(const X509* certificate) {
-  PeerCertificate peer;
-  const X509_NAME* subject = X509_get_subject_name(certificate);
-  if (auto names = entries(subject, NID_commonName); !names.empty())
-    peer.common_name = names.back();
-  peer.organizations = entries(subject, NID_organizationName);
-  auto* names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
-  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
-    if (name->type == GEN_DNS) peer.dns_names.push_back(text_of(name->d.dNSName));
-    if (name->type == GEN_URI) peer.uris.push_back(text_of(name->d.uniformResourceIdentifier));
-    if (name->type == GEN_IPADD) peer.ip_addresses.push_back(ip_text(name->d.iPAddress));
-  }
-  GENERAL_NAMES_free(names);
-  ERR_clear_error();
-  return peer;
-}
-
 std::string names_of(const X509* certificate) {
-  const PeerCertificate peer = describe(certificate);
+  const PeerCertificate peer = describe_certificate(certificate);
   std::vector<std::string> names = peer.dns_names;
   names.insert(names.end(), peer.ip_addresses.begin(), peer.ip_addresses.end());
   if (!names.empty()) return fmt::format("{}", fmt::join(names, ", "));
@@ -73,9 +54,10 @@ std::string date_text(const ASN1_TIME* time) {
 }
 
 std::string why_refused(int error, const X509* certificate, const std::string& server_name) {
-  const std::string who = entries(X509_get_subject_name(certificate), NID_commonName).empty()
-                              ? "certificate"
-                              : "certificate \"" + describe(certificate).common_name + "\"";
+  const std::string who =
+      entries(X509_get_subject_name(certificate), NID_commonName).empty()
+          ? "certificate"
+          : "certificate \"" + describe_certificate(certificate).common_name + "\"";
   switch (error) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH:
@@ -89,9 +71,9 @@ std::string why_refused(int error, const X509* certificate, const std::string& s
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
     case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE: {
-      const auto issuer = entries(X509_get_issuer_name(certificate), NID_commonName);
+      const std::string issuer = issuer_name(certificate);
       return fmt::format("{} is signed by an authority that is not trusted, \"{}\"", who,
-                         issuer.empty() ? "without a name" : issuer.back());
+                         issuer.empty() ? "without a name" : issuer);
     }
     default:
       return fmt::format("{}: {}", who, X509_verify_cert_error_string(error));
@@ -141,6 +123,42 @@ Error error_of(int reason) {
 
 }  // namespace
 
+PeerCertificate describe_certificate(const X509* certificate) {
+  PeerCertificate peer;
+  const X509_NAME* subject = X509_get_subject_name(certificate);
+  if (auto names = entries(subject, NID_commonName); !names.empty())
+    peer.common_name = names.back();
+  peer.organizations = entries(subject, NID_organizationName);
+  auto* names = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(names); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names, i);
+    if (name->type == GEN_DNS) peer.dns_names.push_back(text_of(name->d.dNSName));
+    if (name->type == GEN_URI) peer.uris.push_back(text_of(name->d.uniformResourceIdentifier));
+    if (name->type == GEN_IPADD) peer.ip_addresses.push_back(ip_text(name->d.iPAddress));
+  }
+  GENERAL_NAMES_free(names);
+  ERR_clear_error();
+  return peer;
+}
+
+std::string issuer_name(const X509* certificate) {
+  const auto names = entries(X509_get_issuer_name(certificate), NID_commonName);
+  return names.empty() ? std::string() : names.back();
+}
+
+Result<WallTime> wall_time(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) {
+    ERR_clear_error();
+    return fail(Code::kInvalid, "certificate: its validity is not a time");
+  }
+  const std::chrono::sys_seconds moment(seconds(::timegm(&parts)));
+  if (moment >= std::chrono::floor<seconds>(WallTime::max())) return WallTime::max();
+  if (moment <= std::chrono::ceil<seconds>(WallTime::min())) return WallTime::min();
+  return WallTime(moment);
+}
+
 int check_certificate(int acceptable, X509_STORE_CTX* store) {
   if (acceptable == 1) return 1;
   const auto* ssl = static_cast<const SSL*>(
@@ -159,7 +177,7 @@ int check_certificate(int acceptable, X509_STORE_CTX* store) {
 std::optional<PeerCertificate> describe_peer(SSL* ssl, bool verified) {
   const X509* certificate = SSL_get0_peer_certificate(ssl);
   if (certificate == nullptr) return std::nullopt;
-  PeerCertificate peer = describe(certificate);
+  PeerCertificate peer = describe_certificate(certificate);
   peer.verified = verified && SSL_get_verify_result(ssl) == X509_V_OK;
   return peer;
 }
