@@ -1,0 +1,155 @@
+// kube/compact.h
+//
+// The building blocks of projections that are kept by the hundred thousand: text of one pointer, a
+// list without spare room, and a part that most objects do not have. Values like std::string,
+// std::vector and std::optional: they copy deeply and compare by content. Owned by the projection
+// they are in, made once by the decoder, never edited afterwards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "json/fields.h"
+
+namespace mainspring::kube {
+
+// The words that Kubernetes itself puts into every pod ("Ready", "default-scheduler",
+// "node.kubernetes.io/not-ready") come from a table and take no memory of their own.
+class Text {
+ public:
+  Text() = default;
+  Text(std::string_view text);                              // NOLINT(google-explicit-constructor)
+  Text(const char* text) : Text(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Text(const std::string& text)
+      : Text(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  Text(const Text& other) : Text(other.view()) {}
+  Text(Text&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Text& operator=(const Text& other) {
+    if (this != &other) *this = Text(other);
+    return *this;
+  }
+  Text& operator=(Text&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Text() {
+    if (block_ != nullptr) release();
+  }
+
+  std::string_view view() const;
+  operator std::string_view() const { return view(); }  // NOLINT(google-explicit-constructor)
+  std::string str() const { return std::string(view()); }
+  bool empty() const { return block_ == nullptr; }
+
+  friend bool operator==(const Text& a, const Text& b) {
+    return a.block_ == b.block_ || a.view() == b.view();
+  }
+  friend bool operator==(const Text& a, std::string_view b) { return a.view() == b; }
+  friend bool operator==(const Text& a, const char* b) { return a.view() == b; }
+  friend bool operator==(const Text& a, const std::string& b) { return a.view() == b; }
+  friend std::ostream& operator<<(std::ostream& out, const Text& text) {
+    return out << text.view();
+  }
+
+ private:
+  void release() noexcept;
+
+  // The length in four bytes and the text behind it; null for no text. In the table or our own.
+  const char* block_ = nullptr;
+};
+
+bool read(json::Reader& reader, Text& out);
+
+template <class T>
+class Seq {
+ public:
+  using value_type = T;
+  using const_iterator = const T*;
+
+  Seq() = default;
+  Seq(std::vector<T> items)  // NOLINT(google-explicit-constructor)
+      : items_(items.empty() ? nullptr : new T[items.size()]), size_(items.size()) {
+    std::move(items.begin(), items.end(), items_.get());
+  }
+  Seq(std::initializer_list<T> items) : Seq(std::vector<T>(items)) {}
+  Seq(const Seq& other) : Seq(std::vector<T>(other.begin(), other.end())) {}
+  Seq(Seq&& other) noexcept
+      : items_(std::move(other.items_)), size_(std::exchange(other.size_, 0)) {}
+  Seq& operator=(const Seq& other) {
+    if (this != &other) *this = Seq(other);
+    return *this;
+  }
+  Seq& operator=(Seq&& other) noexcept {
+    items_ = std::move(other.items_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  ~Seq() = default;
+
+  const T* begin() const { return items_.get(); }
+  const T* end() const { return items_.get() + size_; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T& operator[](std::size_t index) const { return items_[index]; }
+  const T& front() const { return items_[0]; }
+
+  friend bool operator==(const Seq& a, const Seq& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
+ private:
+  std::unique_ptr<T[]> items_;
+  std::size_t size_ = 0;
+};
+
+template <class T>
+bool read(json::Reader& reader, Seq<T>& out) {
+  std::vector<T> items;
+  items.reserve(4);
+  if (!reader.array([&] { read(reader, items.emplace_back()); })) return false;
+  out = Seq<T>(std::move(items));
+  return true;
+}
+
+// Present or not; what is present costs an allocation, what is not costs a pointer.
+template <class T>
+class Rare {
+ public:
+  Rare() = default;
+  Rare(T value)
+      : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT(google-explicit-constructor)
+  Rare(const Rare& other) : value_(other ? std::make_unique<T>(*other) : nullptr) {}
+  Rare(Rare&&) noexcept = default;
+  Rare& operator=(const Rare& other) {
+    if (this != &other) *this = Rare(other);
+    return *this;
+  }
+  Rare& operator=(Rare&&) noexcept = default;
+  ~Rare() = default;
+
+  explicit operator bool() const { return value_ != nullptr; }
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+
+  friend bool operator==(const Rare& a, const Rare& b) { return a && b ? *a == *b : !a && !b; }
+
+ private:
+  std::unique_ptr<const T> value_;
+};
+
+template <class T>
+bool read(json::Reader& reader, Rare<T>& out) {
+  T value{};
+  if (!read(reader, value)) return false;
+  out = Rare<T>(std::move(value));
+  return true;
+}
+
+}  // namespace mainspring::kube

@@ -1,0 +1,67 @@
+#include "kube/compact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include "kube/projection.h"
+
+namespace mainspring::kube {
+namespace {
+
+TEST(Text, KeepsAnyBytesAndComparesByContent) {
+  EXPECT_TRUE(rc::check([](const std::string& a, const std::string& b) {
+    const Text text(a);
+    Text copy = text;
+    RC_ASSERT(text.view() == a);
+    RC_ASSERT(copy == text);
+    RC_ASSERT((Text(a) == Text(b)) == (a == b));
+    const Text moved = std::move(copy);
+    RC_ASSERT(moved.view() == a);
+    RC_ASSERT(moved.empty() == a.empty());
+  }));
+}
+
+TEST(Text, OfAKnownWordIsNotCopied) {
+  const std::string ready = "Ready";
+  EXPECT_EQ(Text(ready).view().data(), Text("Ready").view().data());
+  EXPECT_NE(Text("Unheard-of").view().data(), Text("Unheard-of").view().data());
+  EXPECT_EQ(Text("Ready"), "Ready");
+}
+
+TEST(Seq, CopiesDeeply) {
+  Seq<Text> first{"a", "b"};
+  const Seq<Text> second = first;
+  first = Seq<Text>{"c"};
+  EXPECT_THAT(second, testing::ElementsAre(Text("a"), Text("b")));
+  EXPECT_NE(first, second);
+}
+
+TEST(Rare, ComparesByValueAndPresence) {
+  const Rare<int> none;
+  EXPECT_EQ(Rare<int>(3), Rare<int>(3));
+  EXPECT_NE(Rare<int>(3), Rare<int>(4));
+  EXPECT_NE(Rare<int>(0), none);
+  EXPECT_EQ(none, Rare<int>());
+}
+
+TEST(Quantities, TakePlainNumbersFromCustomResources) {
+  json::Reader reader;
+  const auto amounts =
+      json::decode<Quantities>(reader, R"({"cpu": 2, "memory": "1Gi", "x": null})");
+  ASSERT_TRUE(amounts) << amounts.error().to_string();
+  EXPECT_EQ(amounts->amount("cpu"), Quantity::of_units(2));
+  EXPECT_EQ(amounts->amount("memory"), Quantity::of_units(1 << 30));
+  EXPECT_EQ(amounts->amount("absent"), Quantity());
+  EXPECT_FALSE(amounts->contains("x"));
+}
+
+TEST(Quantities, NameTheResourceWhoseAmountIsBroken) {
+  json::Reader reader;
+  const auto amounts = json::decode<Quantities>(reader, R"({"cpu": "lots"})");
+  ASSERT_TRUE(amounts);
+  EXPECT_THAT(amounts->amount("cpu").error().to_string(), testing::HasSubstr("cpu"));
+}
+
+}  // namespace
+}  // namespace mainspring::kube
