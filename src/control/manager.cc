@@ -1,0 +1,162 @@
+#include "control/manager.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "net/wait.h"
+
+namespace mainspring::control {
+namespace {
+
+constexpr Duration kBeat = seconds(5);
+// A loop that did not turn for so long is stuck, not busy.
+constexpr Duration kBeatLimit = seconds(60);
+
+LeaderElector::Options completed(LeaderElector::Options leader, const Manager::Options& options) {
+  leader.log = options.log;
+  leader.metrics = options.metrics;
+  return leader;
+}
+
+EventRecorder::Options event_options(const Manager::Options& options) {
+  EventRecorder::Options events;
+  events.controller = options.name;
+  events.instance = options.instance.empty() ? options.name : options.instance;
+  events.log = options.log;
+  events.metrics = options.metrics;
+  return events;
+}
+
+}  // namespace
+
+Manager::Manager(net::Executor& executor, kube::Client& client, Random& random, Options options)
+    : executor_(executor),
+      client_(client),
+      random_(random),
+      options_(std::move(options)),
+      events_(client, event_options(options_)) {
+  if (options_.health != nullptr) {
+    sources_check_ = options_.health->add("caches", HealthKind::kReady);
+  }
+  if (!options_.leader) return;
+  elector_.emplace(executor, client, random, completed(*options_.leader, options_));
+  client_.set_may_write([this] { return elector_->may_write(); });
+}
+
+Manager::~Manager() {
+  if (elector_) client_.set_may_write(nullptr);
+}
+
+std::vector<WatchScope> Manager::spread(const WatchScope& scope, bool namespaced) const {
+  if (!namespaced || !scope.ns.empty() || options_.namespaces.empty()) return {scope};
+  std::vector<WatchScope> parts;
+  for (const std::string& ns : options_.namespaces) {
+    parts.push_back({ns, scope.label_selector, scope.field_selector});
+  }
+  return parts;
+}
+
+Controller& Manager::add(Controller::Options options) {
+  options.log = options_.log;
+  if (options.metrics == nullptr) options.metrics = options_.metrics;
+  if (options.health == nullptr) options.health = options_.health;
+  controllers_.push_back(std::make_unique<Controller>(executor_, random_, std::move(options)));
+  return *controllers_.back();
+}
+
+void Manager::add_work(std::string name, When when, Work work) {
+  work_.push_back({std::move(name), when, std::move(work)});
+}
+
+// `work` is kept for as long as what it started: the task may use what the function holds.
+Task<Result<void>> Manager::guard(std::string name, Work work) {
+  Result<void> ended = co_await work();
+  if (!ended && ended.error().code() != Code::kCancelled) {
+    ended_.set(fail(std::move(ended).error().with_context(std::move(name))));
+  }
+  co_return Result<void>();
+}
+
+void Manager::spawn(net::TaskGroup& group, std::string name, Work work) {
+  group.spawn(guard(std::move(name), std::move(work)));
+}
+
+Task<Result<void>> Manager::run() {
+  net::TaskGroup always(executor_);
+  for (const auto& [id, source] : sources_) {
+    for (Work& work : source->work()) spawn(always, "watching " + source->name, std::move(work));
+  }
+  spawn(always, "events", [this] { return events_.run(); });
+  spawn(always, "reporting", [this] { return report_sources(); });
+  if (options_.health != nullptr) {
+    Check beat = options_.health->add("control loop", HealthKind::kLive);
+    spawn(always, "heartbeat", [beat] { return heartbeat(beat, kBeat, kBeatLimit); });
+  }
+  for (const NamedWork& one : work_) {
+    if (one.when == When::kAlways) spawn(always, one.name, one.work);
+  }
+
+  Result<void> ended = co_await lead();
+  // A lost lease, or work that failed: what still runs is dropped with the groups.
+  if (!ended && ended.error().code() != Code::kCancelled) co_return ended;
+  always.cancel();
+  co_return co_await always.join();
+}
+
+Task<Result<void>> Manager::lead() {
+  if (elector_) MS_CO_CHECK(co_await elector_->acquire());
+  net::TaskGroup holding(executor_);
+  net::TaskGroup acting(executor_);
+  if (elector_) spawn(holding, "leading", [this] { return elector_->hold(); });
+  for (const auto& controller : controllers_) {
+    spawn(acting, "controller", [&one = *controller] { return one.run(); });
+  }
+  for (const NamedWork& one : work_) {
+    if (one.when == When::kLeading) spawn(acting, one.name, one.work);
+  }
+
+  const Result<net::Unit> ended = co_await ended_.wait();
+  const Error why = ended.error();
+  if (why.code() != Code::kCancelled) co_return fail(why);
+
+  options_.log.info("stopping: finishing what is being written");
+  acting.cancel(why);
+  static_cast<void>(co_await acting.join());
+  net::CancelScope own;
+  static_cast<void>(co_await events_.flush(options_.flush_limit).in(own));
+  holding.cancel(why);
+  static_cast<void>(co_await holding.join());
+  if (elector_) {
+    const Result<void> released = co_await elector_->release();
+    if (!released) options_.log.warn("the lease was not released", {{"error", released.error()}});
+  }
+  co_return fail(why);
+}
+
+Task<Result<void>> Manager::report_sources() {
+  while (true) {
+    report_once();
+    MS_CO_CHECK(co_await net::sleep(seconds(1)));
+  }
+}
+
+void Manager::report_once() {
+  std::string waiting;
+  std::string trouble;
+  for (const auto& [id, source] : sources_) {
+    const std::optional<Error> problem = source->trouble();
+    if (problem) trouble += fmt::format("{}: {}; ", source->name, problem->to_string());
+    if (!source->synced()) waiting += fmt::format("{}, ", source->name);
+  }
+  if (!waiting.empty()) {
+    waiting.resize(waiting.size() - 2);
+    sources_check_.fail("not listed yet: " + waiting + (trouble.empty() ? "" : "; " + trouble));
+  } else if (!trouble.empty()) {
+    sources_check_.warn(trouble);
+  } else {
+    sources_check_.ok();
+  }
+}
+
+}  // namespace mainspring::control
