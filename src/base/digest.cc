@@ -29,6 +29,12 @@ Sha256Digest sha256(std::string_view data) {
   return digest;
 }
 
+std::array<std::uint8_t, 20> sha1(std::string_view data) {
+  std::array<std::uint8_t, 20> digest;
+  require(EVP_Digest(data.data(), data.size(), digest.data(), nullptr, EVP_sha1(), nullptr) == 1);
+  return digest;
+}
+
 Sha256Digest hmac_sha256(std::string_view key, std::string_view data) {
   Sha256Digest digest;
   // OpenSSL reads a null key as "the key of last time".

@@ -15,6 +15,8 @@ namespace mainspring {
 using Sha256Digest = std::array<std::uint8_t, 32>;
 
 Sha256Digest sha256(std::string_view data);
+// Long broken for trust; what old protocols (websocket handshakes) still name.
+std::array<std::uint8_t, 20> sha1(std::string_view data);
 Sha256Digest hmac_sha256(std::string_view key, std::string_view data);
 
 // Whether two digests or tokens are equal, in a time that does not tell where they differ.

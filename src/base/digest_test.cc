@@ -15,6 +15,11 @@ TEST(Digest, Sha256KnowsThePublishedVectors) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(Digest, Sha1KnowsThePublishedVectors) {
+  EXPECT_EQ(hex_encode(sha1("abc")), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(hex_encode(sha1("")), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+}
+
 TEST(Digest, HmacKnowsThePublishedVectors) {
   EXPECT_EQ(hex_encode(hmac_sha256("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "control/cut_text.h"
 #include "json/json_patch.h"
+#include "kube/status.h"
 #include "net/wait.h"
 
 namespace mainspring::control {
@@ -168,7 +169,8 @@ Task<Result<http::Response>> review(std::shared_ptr<const Webhook> hook, http::R
   auto response = co_await net::with_timeout(limit, "answering an admission request",
                                              options.handler(asked.request));
   if (!response && !judges_what_was_sent(response.error())) {
-    co_return fail(std::move(response).error().with_context("the webhook failed"));
+    // As a Status, which is what the API server repeats to the user where it gives up.
+    co_return kube::status_response(std::move(response).error().with_context("the webhook failed"));
   }
   const AdmissionResponse given = response ? *std::move(response) : denial_for(response.error());
   MS_CO_TRY(std::string body, write_admission_review(asked, options.kind, given));

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "http/status.h"
 #include "kube/api.h"
+#include "kube/status.h"
 #include "net/wait.h"
 
 namespace mainspring::control {
@@ -17,38 +18,6 @@ namespace {
 constexpr const char* kNamespace = "kube-system";
 constexpr const char* kConfigMap = "extension-apiserver-authentication";
 constexpr std::string_view kBearer = "Bearer ";
-
-std::string_view reason_of(Code code) {
-  switch (code) {
-    case Code::kInvalid:
-      return "BadRequest";
-    case Code::kUnauthorized:
-      return "Unauthorized";
-    case Code::kForbidden:
-      return "Forbidden";
-    case Code::kNotFound:
-      return "NotFound";
-    case Code::kAlreadyExists:
-      return "AlreadyExists";
-    case Code::kConflict:
-      return "Conflict";
-    case Code::kGone:
-      return "Expired";
-    case Code::kThrottled:
-      return "TooManyRequests";
-    case Code::kTooLarge:
-      return "RequestEntityTooLarge";
-    case Code::kTimeout:
-      return "Timeout";
-    case Code::kTransient:
-    case Code::kCancelled:
-      return "ServiceUnavailable";
-    case Code::kUnsupported:
-    case Code::kInternal:
-      break;
-  }
-  return "InternalError";
-}
 
 Value verbs_of(const ServedResource& resource) {
   Value verbs = Value::array();
@@ -149,21 +118,6 @@ std::shared_ptr<const std::string> shared_text(const Value& value) {
 
 }  // namespace
 
-http::Response status_response(const Error& error) {
-  const int code = http::status_of(error.code());
-  http::Response response = http::failure_response(error);
-  const std::string message =
-      error.code() == Code::kInternal ? "internal error; see the log" : error.to_string();
-  response.body = json::to_text(Value::object({{"kind", "Status"},
-                                               {"apiVersion", "v1"},
-                                               {"metadata", Value::object()},
-                                               {"status", "Failure"},
-                                               {"message", sanitize_utf8(message)},
-                                               {"reason", reason_of(error.code())},
-                                               {"code", code}}));
-  return response;
-}
-
 AggregatedApi::AggregatedApi(kube::Client& client, DelegatedAuth& auth,
                              std::shared_ptr<ServingTls> tls, Options options)
     : client_(client), auth_(auth), tls_(std::move(tls)), options_(std::move(options)) {}
@@ -207,13 +161,13 @@ Task<Result<http::Response>> AggregatedApi::guarded(const UserHandler* handler,
   const auto& open = options_.exempt_paths;
   if (std::find(open.begin(), open.end(), request.url.path) == open.end()) {
     auto known = co_await authenticate(&request);
-    if (!known) co_return status_response(known.error());
+    if (!known) co_return kube::status_response(known.error());
     user = *std::move(known);
     auto allowed = co_await auth_.authorize(user, access_of(request));
-    if (!allowed) co_return status_response(allowed.error());
+    if (!allowed) co_return kube::status_response(allowed.error());
   }
   auto response = co_await (*handler)(std::move(user), std::move(request));
-  if (!response) co_return status_response(response.error());
+  if (!response) co_return kube::status_response(response.error());
   co_return response;
 }
 

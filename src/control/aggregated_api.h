@@ -84,7 +84,4 @@ class AggregatedApi {
   RequestHeaderConfig config_;
 };
 
-// A Status body, as clients of the Kubernetes API expect of a refusal.
-http::Response status_response(const Error& error);
-
 }  // namespace mainspring::control

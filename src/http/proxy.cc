@@ -153,9 +153,18 @@ Result<ProxyConfig> ProxyConfig::from_env(
   return config;
 }
 
+ProxyConfig ProxyConfig::always(ProxyServer proxy) {
+  ProxyConfig config;
+  config.http_ = proxy;
+  config.https_ = std::move(proxy);
+  config.always_ = true;
+  return config;
+}
+
 const ProxyServer* ProxyConfig::choose(const Url& url) const {
   const std::optional<ProxyServer>& proxy = url.is_https() ? https_ : http_;
-  if (!proxy || no_proxy_.matches(url.host, url.effective_port())) return nullptr;
+  if (!proxy) return nullptr;
+  if (!always_ && no_proxy_.matches(url.host, url.effective_port())) return nullptr;
   return &*proxy;
 }
 

@@ -71,6 +71,9 @@ class ProxyConfig {
   static Result<ProxyConfig> from_env(
       const std::function<std::optional<std::string>(std::string_view name)>& get);
 
+  // For every request, loopback included: somebody named it for this very server.
+  static ProxyConfig always(ProxyServer proxy);
+
   // Null: connect directly. Valid as long as this.
   const ProxyServer* choose(const Url& url) const;
 
@@ -78,6 +81,7 @@ class ProxyConfig {
   std::optional<ProxyServer> http_;
   std::optional<ProxyServer> https_;
   NoProxy no_proxy_;
+  bool always_ = false;
 };
 
 }  // namespace mainspring::http

@@ -109,5 +109,14 @@ TEST(NoProxy, AStarMatchesEverything) {
   EXPECT_FALSE(NoProxy(",,:80,[],/8,10.0.0.0/33,10.0.0.0/-1").matches("10.0.0.1", 80));
 }
 
+TEST(ProxyConfig, OneThatIsNamedForAServerIsUsedForLoopbackToo) {
+  const auto config = ProxyConfig::always(*ProxyServer::parse("http://proxy:3128"));
+  for (const char* url : {"https://127.0.0.1:6443/", "http://localhost/", "https://example.com/"}) {
+    const ProxyServer* chosen = config.choose(*Url::parse(url));
+    ASSERT_NE(chosen, nullptr) << url;
+    EXPECT_EQ(chosen->url.host, "proxy");
+  }
+}
+
 }  // namespace
 }  // namespace mainspring::http

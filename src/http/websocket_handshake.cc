@@ -3,76 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "base/base64.h"
+#include "base/digest.h"
 #include "base/text.h"
 
 namespace mainspring::http {
 namespace {
-
-// SHA-1 (RFC 3174). Long broken for trust, and here only to show that the other side speaks the
-// protocol, which is why it lives here and not among the digests.
-class Sha1 {
- public:
-  static std::string digest(std::string message) {
-    const std::uint64_t bits = std::uint64_t{message.size()} * 8;
-    message.push_back('\x80');
-    while (message.size() % 64 != 56) message.push_back('\0');
-    for (int shift = 56; shift >= 0; shift -= 8)
-      message.push_back(static_cast<char>(bits >> shift));
-    Sha1 sha;
-    for (std::size_t at = 0; at < message.size(); at += 64) {
-      sha.add(std::string_view(message).substr(at, 64));
-    }
-    std::string out;
-    for (const std::uint32_t word : sha.state_) {
-      for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(word >> shift));
-    }
-    return out;
-  }
-
- private:
-  void add(std::string_view block) {
-    std::array<std::uint32_t, 80> w{};
-    for (std::size_t i = 0; i < 64; ++i) {
-      w[i / 4] = w[i / 4] << 8 | static_cast<unsigned char>(block[i]);
-    }
-    for (std::size_t i = 16; i < w.size(); ++i) {
-      w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-    }
-    auto [a, b, c, d, e] = state_;
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const std::uint32_t next = std::rotl(a, 5) + mix(i / 20, b, c, d) + e + w[i];
-      e = d;
-      d = c;
-      c = std::rotl(b, 30);
-      b = a;
-      a = next;
-    }
-    const std::array<std::uint32_t, 5> sum{a, b, c, d, e};
-    for (std::size_t i = 0; i < sum.size(); ++i) state_[i] += sum[i];
-  }
-
-  static std::uint32_t mix(std::size_t round, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
-    switch (round) {
-      case 0:
-        return ((b & c) | (~b & d)) + 0x5A827999;
-      case 1:
-        return (b ^ c ^ d) + 0x6ED9EBA1;
-      case 2:
-        return ((b & c) | (b & d) | (c & d)) + 0x8F1BBCDC;
-      default:
-        return (b ^ c ^ d) + 0xCA62C1D6;
-    }
-  }
-
-  std::array<std::uint32_t, 5> state_{0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
-};
 
 Result<void> require_token(const Headers& headers, std::string_view name, std::string_view token) {
   if (headers.has_token(name, token)) return {};
@@ -83,7 +23,8 @@ Result<void> require_token(const Headers& headers, std::string_view name, std::s
 }  // namespace
 
 std::string websocket_accept_key(std::string_view key) {
-  return base64_encode(Sha1::digest(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+  const auto digest = sha1(std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+  return base64_encode(std::string(digest.begin(), digest.end()));
 }
 
 WebSocketOffer WebSocketOffer::make(Random& random, std::vector<std::string> protocols) {

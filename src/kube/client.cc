@@ -69,7 +69,9 @@ Task<Result<Client::Answer>> Client::run(const Call* call, Mode mode) {
   bool refreshed = false;
   while (true) {
     Duration limit = deadline - clock_.now();
-    if (options_.may_write && changes_something(call->method) && !call->always_allowed) {
+    // An upgrade is a GET by name, and exec may do anything.
+    const bool writes = changes_something(call->method) || mode == Mode::kUpgrade;
+    if (options_.may_write && writes && !call->always_allowed) {
       const Result<Duration> allowed = options_.may_write();
       if (!allowed) co_return fail(Error(allowed.error()).with_context(call->what));
       limit = std::min(limit, *allowed);
@@ -126,7 +128,9 @@ Task<Result<Client::Answer>> Client::attempt(const Call* call, Mode mode, Durati
 
   if (answer.stream) {
     answer.response.headers = answer.stream->headers();
-    MS_CO_TRY(answer.response.body, co_await http::read_all(answer.stream.get(), kMaxErrorBody));
+    MS_CO_TRY(answer.response.body,
+              co_await net::with_timeout(limit, "reading the refusal",
+                                         http::read_all(answer.stream.get(), kMaxErrorBody)));
   }
   co_return fail(error_of(answer.response, call->what, clock_.wall_now()));
 }

@@ -88,10 +88,8 @@ Result<http::ProxyConfig> choose_proxy(const Config& config,
     return http::ProxyConfig::from_env(
         [&](std::string_view name) { return find_variable(environment, name); });
   }
-  return http::ProxyConfig::from_env([&](std::string_view name) -> std::optional<std::string> {
-    if (name != "HTTP_PROXY" && name != "HTTPS_PROXY") return std::nullopt;
-    return config.proxy_url.reveal();
-  });
+  MS_TRY(http::ProxyServer proxy, http::ProxyServer::parse(config.proxy_url.reveal()));
+  return http::ProxyConfig::always(std::move(proxy));
 }
 
 // spec.cluster of what a plugin is told, in the words of its API.

@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.h"
 #include "http/status.h"
+#include "json/value.h"
 
 namespace mainspring::kube {
 namespace {
@@ -37,6 +39,38 @@ Code code_of(const Status& status) {
   http::Response response;
   response.status = status.code;
   return http::status_error(response, {}, WallTime()).code();
+}
+
+std::string_view reason_of(Code code) {
+  switch (code) {
+    case Code::kInvalid:
+      return "BadRequest";
+    case Code::kUnauthorized:
+      return "Unauthorized";
+    case Code::kForbidden:
+      return "Forbidden";
+    case Code::kNotFound:
+      return "NotFound";
+    case Code::kAlreadyExists:
+      return "AlreadyExists";
+    case Code::kConflict:
+      return "Conflict";
+    case Code::kGone:
+      return "Expired";
+    case Code::kThrottled:
+      return "TooManyRequests";
+    case Code::kTooLarge:
+      return "RequestEntityTooLarge";
+    case Code::kTimeout:
+      return "Timeout";
+    case Code::kTransient:
+    case Code::kCancelled:
+      return "ServiceUnavailable";
+    case Code::kUnsupported:
+    case Code::kInternal:
+      break;
+  }
+  return "InternalError";
 }
 
 std::optional<Status> read_status(const http::Response& response) {
@@ -73,6 +107,21 @@ Error error_of(const http::Response& response, std::string_view what, WallTime n
     error = std::move(error).with_retry_after(*wait);
   }
   return std::move(error).with_context(std::string(what));
+}
+
+http::Response status_response(const Error& error) {
+  const int code = http::status_of(error.code());
+  http::Response response = http::failure_response(error);
+  const std::string message =
+      error.code() == Code::kInternal ? "internal error; see the log" : error.to_string();
+  response.body = json::to_text(json::Value::object({{"kind", "Status"},
+                                                     {"apiVersion", "v1"},
+                                                     {"metadata", json::Value::object()},
+                                                     {"status", "Failure"},
+                                                     {"message", sanitize_utf8(message)},
+                                                     {"reason", reason_of(error.code())},
+                                                     {"code", code}}));
+  return response;
 }
 
 }  // namespace mainspring::kube

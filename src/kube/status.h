@@ -66,4 +66,8 @@ Error error_of(Status status);
 // call: "GET pods/web-0".
 Error error_of(const http::Response& response, std::string_view what, WallTime now);
 
+// The same the other way, for what we serve ourselves: a refusal as clients of the Kubernetes API
+// expect it.
+http::Response status_response(const Error& error);
+
 }  // namespace mainspring::kube

@@ -206,6 +206,7 @@ class WebhookTest(unittest.TestCase):
         done = self.apply(config_map("broken", broken="x"), check=False)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("failed calling webhook", done.stderr)
+        self.assertIn("the webhook failed", done.stderr)
 
     def test_a_warning_is_shown_and_an_object_is_changed(self):
         done = self.apply(config_map("warned", old="x"))
