@@ -101,16 +101,30 @@ Task<Result<void>> LeaderElector::hold() {
 
 Task<Result<void>> LeaderElector::release() {
   if (!leading()) co_return Result<void>();
-  kube::Lease lease = observed_;
-  lease.holder.clear();
-  lease.renewed = executor_.clock().wall_now();
   // From here on nothing is written, whether or not the release arrives.
   renewed_at_.reset();
   is_leader_.set(0);
   net::CancelScope own;
-  MS_CO_CHECK(co_await write(std::move(lease), true).in(own));
-  options_.log.info("no longer leading", {{"lease", options_.name}});
-  co_return Result<void>();
+  co_return co_await net::with_timeout(options_.renew_deadline, "releasing the lease", give_up())
+      .in(own);
+}
+
+Task<Result<void>> LeaderElector::give_up() {
+  // Twice: a renewal that was cut off by the end may have arrived, and then our version is old.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    kube::Lease lease = observed_;
+    lease.holder.clear();
+    lease.renewed = executor_.clock().wall_now();
+    MS_CO_TRY(const bool released, co_await write(std::move(lease), true));
+    if (released) {
+      options_.log.info("no longer leading", {{"lease", options_.name}});
+      co_return Result<void>();
+    }
+    MS_CO_TRY(const kube::Lease live, co_await api_.get(options_.name, {}));
+    observe(live);
+    if (live.holder != options_.identity) co_return Result<void>();
+  }
+  co_return fail(Code::kConflict, fmt::format("the lease {} changes all the time", options_.name));
 }
 
 Task<Result<bool>> LeaderElector::try_once() {

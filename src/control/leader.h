@@ -63,6 +63,7 @@ class LeaderElector {
   // One attempt to take or renew the lease; true if it is ours now.
   Task<Result<bool>> try_once();
   Task<Result<bool>> write(kube::Lease lease, bool exists);
+  Task<Result<void>> give_up();
   void observe(const kube::Lease& lease);
   json::Value to_json(const kube::Lease& lease, bool exists) const;
 

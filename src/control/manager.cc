@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "net/wait.h"
@@ -52,6 +53,8 @@ std::vector<WatchScope> Manager::spread(const WatchScope& scope, bool namespaced
   if (!namespaced || !scope.ns.empty() || options_.namespaces.empty()) return {scope};
   std::vector<WatchScope> parts;
   for (const std::string& ns : options_.namespaces) {
+    const auto same = [&ns](const WatchScope& part) { return part.ns == ns; };
+    if (std::any_of(parts.begin(), parts.end(), same)) continue;
     parts.push_back({ns, scope.label_selector, scope.field_selector});
   }
   return parts;
@@ -73,7 +76,9 @@ void Manager::add_work(std::string name, When when, Work work) {
 Task<Result<void>> Manager::guard(std::string name, Work work) {
   Result<void> ended = co_await work();
   if (!ended && ended.error().code() != Code::kCancelled) {
-    ended_.set(fail(std::move(ended).error().with_context(std::move(name))));
+    const Error why = std::move(ended).error().with_context(std::move(name));
+    ended_.set(fail(why));
+    if (acquiring_ != nullptr) acquiring_->cancel(why);
   }
   co_return Result<void>();
 }
@@ -87,7 +92,6 @@ Task<Result<void>> Manager::run() {
   for (const auto& [id, source] : sources_) {
     for (Work& work : source->work()) spawn(always, "watching " + source->name, std::move(work));
   }
-  spawn(always, "events", [this] { return events_.run(); });
   spawn(always, "reporting", [this] { return report_sources(); });
   if (options_.health != nullptr) {
     Check beat = options_.health->add("control loop", HealthKind::kLive);
@@ -104,10 +108,22 @@ Task<Result<void>> Manager::run() {
   co_return co_await always.join();
 }
 
+// Until this process leads, or something of it has failed meanwhile.
+Task<Result<void>> Manager::acquire() {
+  const net::Context context = co_await net::current_context();
+  net::CancelScope scope(context.scope);
+  acquiring_ = &scope;
+  Result<void> acquired = co_await elector_->acquire().in(scope);
+  acquiring_ = nullptr;
+  co_return acquired;
+}
+
 Task<Result<void>> Manager::lead() {
-  if (elector_) MS_CO_CHECK(co_await elector_->acquire());
+  if (elector_) MS_CO_CHECK(co_await acquire());
   net::TaskGroup holding(executor_);
+  net::TaskGroup recording(executor_);
   net::TaskGroup acting(executor_);
+  spawn(recording, "events", [this] { return events_.run(); });
   if (elector_) spawn(holding, "leading", [this] { return elector_->hold(); });
   for (const auto& controller : controllers_) {
     spawn(acting, "controller", [&one = *controller] { return one.run(); });
@@ -123,6 +139,8 @@ Task<Result<void>> Manager::lead() {
   options_.log.info("stopping: finishing what is being written");
   acting.cancel(why);
   static_cast<void>(co_await acting.join());
+  recording.cancel(why);
+  static_cast<void>(co_await recording.join());
   net::CancelScope own;
   static_cast<void>(co_await events_.flush(options_.flush_limit).in(own));
   holding.cancel(why);

@@ -101,6 +101,7 @@ class Manager {
   std::vector<WatchScope> spread(const WatchScope& scope, bool namespaced) const;
   Task<Result<void>> guard(std::string name, Work work);
   void spawn(net::TaskGroup& group, std::string name, Work work);
+  Task<Result<void>> acquire();
   Task<Result<void>> lead();
   Task<Result<void>> report_sources();
   void report_once();
@@ -115,7 +116,8 @@ class Manager {
   std::map<std::pair<std::type_index, std::string>, std::unique_ptr<Source>> sources_;
   std::vector<std::unique_ptr<Controller>> controllers_;
   std::vector<NamedWork> work_;
-  net::OneShot<net::Unit> ended_;  // Set by the first that fails.
+  net::OneShot<net::Unit> ended_;          // Set by the first that fails.
+  net::CancelScope* acquiring_ = nullptr;  // While waiting for the lease.
 };
 
 template <class T>

@@ -5,10 +5,11 @@
 // controller up. Lives on the control loop; holds one page or one object at a time besides the
 // store.
 //
-// Where the server offers it, list and watch are one request (sendInitialEvents); else the list
-// comes in pages. A lost connection goes on at the last resource version; a version that the server
-// no longer has (410), and whatever cannot be read, leads to a new list. Until that is complete the
-// store stays as it was. Resource versions are opaque: they are sent back, never compared.
+// The list comes in pages, or, if asked for and where the server offers it, as the beginning of the
+// watch (sendInitialEvents). A lost connection goes on at the last resource version; a version that
+// the server no longer has (410), and whatever cannot be read, leads to a new list. Until that is
+// complete the store stays as it was. Resource versions are opaque: they are sent back, never
+// compared.
 //
 // It never gives up: every failure is waited out with growing delays, and shows in last_error().
 #pragma once
@@ -43,8 +44,10 @@ struct ReflectorOptions {
   WatchScope scope;
   // Objects a page of a list; 0: all in one answer.
   std::size_t page_size = 500;
-  // Whether to try sendInitialEvents. A server that refuses is not asked again.
-  bool streaming_list = true;
+  // Whether to ask for the list as events of the watch (sendInitialEvents), where the server can:
+  // kinder to a server's memory with huge collections, but each object comes as a message of its
+  // own, and that costs more than twice the CPU of compressed pages here.
+  bool streaming_list = false;
   // After which the server ends a watch, and we begin the next.
   Duration watch_timeout = minutes(5);
   Backoff::Options backoff{.first = milliseconds(200), .max = seconds(30)};

@@ -362,7 +362,8 @@ class World {
   int gaps_ = 0;         // `before` was not what had been told last.
   int idle_calls_ = 0;   // Nothing had changed.
   int early_calls_ = 0;  // The store was not up to date.
-  Reflector<Gear> reflector_{kube::Api<Gear>(client_), store_, {.page_size = 2}};
+  Reflector<Gear> reflector_{
+      kube::Api<Gear>(client_), store_, {.page_size = 2, .streaming_list = true}};
   net::TaskGroup group_{executor_};
 };
 

@@ -93,7 +93,7 @@ class ReflectorTest : public ::testing::Test {
   kube::Client client_{
       api_, executor_.clock(), random_, {.server = *http::Url::parse("http://127.0.0.1")}};
   Store<Thing> store_;
-  ReflectorOptions options_;
+  ReflectorOptions options_{.streaming_list = true};
   std::shared_ptr<MemoryLogSink> sink_ = std::make_shared<MemoryLogSink>();
   std::optional<Reflector<Thing>> reflector_;
   net::TaskGroup group_{executor_};

@@ -43,6 +43,8 @@ void Serving::start() {
 }
 
 net::Task<Result<void>> Serving::serve() {
+  // Not when the doors have closed: there may be none, and tasks run until they are told.
+  MS_CO_CHECK(co_await stopping_.wait());
   MS_CO_CHECK(co_await serving_.join());
   tasks_.cancel();
   co_return co_await tasks_.join();
@@ -60,6 +62,7 @@ void Serving::stop(Duration grace) {
   if (!thread_.joinable()) return;
   loop_.post([this, grace] {
     for (const Door& door : doors_) door.server->shutdown(grace);
+    stopping_.set(net::Unit{});
   });
   thread_.join();
 }

@@ -20,6 +20,7 @@
 #include "http/server.h"
 #include "net/event_loop.h"
 #include "net/network.h"
+#include "net/one_shot.h"
 #include "net/task_group.h"
 
 namespace mainspring::control {
@@ -61,6 +62,7 @@ class Serving {
   std::vector<Door> doors_;
   net::TaskGroup tasks_;
   net::TaskGroup serving_;
+  net::OneShot<net::Unit> stopping_;
   std::thread thread_;
 };
 

@@ -30,6 +30,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -147,58 +148,79 @@ bool read(Reader& reader, std::vector<T>& out);
 template <class T, class Compare>
 bool read(Reader& reader, std::map<std::string, T, Compare>& out);
 
-// The object that comes next, by a table. For projections that live in a table of their own.
-template <class T, class... Accesses>
-bool read_fields(Reader& reader, T& out, const Fields<Accesses...>& table);
+// The object that comes next, by a table that stands at namespace scope. For projections that are
+// not found by json_fields.
+template <const auto& Table, class T>
+bool read_fields(Reader& reader, T& out);
 
 namespace detail {
 
-template <class T, class Access>
-void read_field(Reader& reader, T& out, const Access& access) {
+// Where a table is, as a type: so that its names are constants wherever it is used, and comparing
+// a key with one is an instruction or two.
+template <class T>
+struct ProjectionTable {
+  static constexpr auto kValue = json_fields(Tag<T>{});
+  static constexpr const auto& get() { return kValue; }
+};
+template <const auto& Value>
+struct NamedTable {
+  static constexpr const auto& get() { return Value; }
+};
+template <class Outer, std::size_t I>
+struct GroupTable {
+  static constexpr const auto& get() { return Outer::get().template access<I>(); }
+};
+
+template <class Table, class T>
+bool read_table(Reader& reader, T& out);
+
+template <class Table, std::size_t I, class T>
+void read_field(Reader& reader, T& out) {
+  constexpr const auto& access = Table::get().template access<I>();
+  using Access = std::remove_cvref_t<decltype(access)>;
   if constexpr (std::is_member_object_pointer_v<Access>) {
     read(reader, out.*access);
   } else if constexpr (std::invocable<const Access&, Reader&, T&>) {
     access(reader, out);
   } else {
-    read_fields(reader, out, access);
+    read_table<GroupTable<Table, I>>(reader, out);
   }
 }
 
-// With the entry known to the compiler, comparing the key is one or two instructions.
-template <std::size_t I, class T, class... Accesses>
-void read_entry(Reader& reader, T& out, const Fields<Accesses...>& table, std::string_view key,
-                std::uint64_t& seen) {
-  if (key != table.template name<I>()) return;
+template <class Table, std::size_t I, class T>
+void read_entry(Reader& reader, T& out, std::string_view key, std::uint64_t& seen) {
+  constexpr std::string_view name = Table::get().template name<I>();
+  if (key.size() != name.size() || std::memcmp(key.data(), name.data(), name.size()) != 0) return;
   constexpr std::uint64_t kBit = std::uint64_t{1} << I;
   if ((seen & kBit) != 0) return reader.refuse_repeated(key);
   seen |= kBit;
-  read_field(reader, out, table.template access<I>());
+  read_field<Table, I>(reader, out);
 }
 
 // An entry at the place where the table has it. Small objects are written so by every server, and
 // this way costs no look into the table.
-template <std::size_t I, class T, class... Accesses>
-bool read_expected(Reader& reader, T& out, const Fields<Accesses...>& table, std::uint64_t& seen) {
-  if (!reader.expect_key(table.template name<I>())) return false;
+template <class Table, std::size_t I, class T>
+bool read_expected(Reader& reader, T& out, std::uint64_t& seen) {
+  constexpr std::string_view name = Table::get().template name<I>();
+  if (!reader.expect_key(name)) return false;
   seen |= std::uint64_t{1} << I;
   const auto before = reader.position();
-  read_field(reader, out, table.template access<I>());
+  read_field<Table, I>(reader, out);
   return reader.position() != before || reader.skip();
 }
 
-template <class T, class... Accesses, std::size_t... I>
-bool read_entries(Reader& reader, T& out, const Fields<Accesses...>& table,
-                  std::index_sequence<I...>) {
+template <class Table, class T, std::size_t... I>
+bool read_entries(Reader& reader, T& out, std::index_sequence<I...>) {
   std::uint64_t seen = 0;
   const auto by_name = [&](std::string_view key) {
-    const std::size_t n = table.candidate(key);
-    static_cast<void>(((n == I && (read_entry<I>(reader, out, table, key, seen), true)) || ...));
+    const std::size_t n = Table::get().candidate(key);
+    static_cast<void>(((n == I && (read_entry<Table, I>(reader, out, key, seen), true)) || ...));
   };
   // Larger objects have members that nobody asked for, which end the order at once.
   constexpr std::size_t kSmall = 4;
   if constexpr (sizeof...(I) <= kSmall) {
     const auto in_order = [&] {
-      static_cast<void>((read_expected<I>(reader, out, table, seen) && ...));
+      static_cast<void>((read_expected<Table, I>(reader, out, seen) && ...));
     };
     return reader.object(in_order, by_name);
   } else {
@@ -206,17 +228,22 @@ bool read_entries(Reader& reader, T& out, const Fields<Accesses...>& table,
   }
 }
 
+template <class Table, class T>
+bool read_table(Reader& reader, T& out) {
+  constexpr std::size_t kCount = std::remove_cvref_t<decltype(Table::get())>::kCount;
+  return read_entries<Table>(reader, out, std::make_index_sequence<kCount>());
+}
+
 }  // namespace detail
 
-template <class T, class... Accesses>
-bool read_fields(Reader& reader, T& out, const Fields<Accesses...>& table) {
-  return detail::read_entries(reader, out, table, std::index_sequence_for<Accesses...>{});
+template <const auto& Table, class T>
+bool read_fields(Reader& reader, T& out) {
+  return detail::read_table<detail::NamedTable<Table>>(reader, out);
 }
 
 template <Projected T>
 bool read(Reader& reader, T& out) {
-  static constexpr auto kTable = json_fields(Tag<T>{});
-  return read_fields(reader, out, kTable);
+  return detail::read_table<detail::ProjectionTable<T>>(reader, out);
 }
 
 template <class T>

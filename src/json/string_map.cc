@@ -26,7 +26,7 @@ StringMap::StringMap(std::span<Member> members) {
   for (const auto& [key, value] : kept) text += key.size() + value.size();
   const std::size_t head = 1 + 2 * kept.size();
   bytes_ = head * sizeof(std::uint32_t) + text;
-  block_.reset(new std::uint32_t[(bytes_ + 3) / sizeof(std::uint32_t)]);
+  block_ = std::make_shared_for_overwrite<std::uint32_t[]>((bytes_ + 3) / sizeof(std::uint32_t));
   block_[0] = static_cast<std::uint32_t>(kept.size());
   char* const start = reinterpret_cast<char*>(block_.get() + head);
   char* out = start;
@@ -37,23 +37,6 @@ StringMap::StringMap(std::span<Member> members) {
       *mark++ = static_cast<std::uint32_t>(out - start);
     }
   }
-}
-
-StringMap::StringMap(const StringMap& other) : bytes_(other.bytes_) {
-  if (bytes_ == 0) return;
-  block_.reset(new std::uint32_t[(bytes_ + 3) / sizeof(std::uint32_t)]);
-  std::memcpy(block_.get(), other.block_.get(), bytes_);
-}
-
-StringMap& StringMap::operator=(const StringMap& other) {
-  if (this != &other) *this = StringMap(other);
-  return *this;
-}
-
-StringMap& StringMap::operator=(StringMap&& other) noexcept {
-  block_ = std::move(other.block_);
-  bytes_ = std::exchange(other.bytes_, 0);
-  return *this;
 }
 
 StringMap::Member StringMap::at(std::size_t index) const {
@@ -81,7 +64,8 @@ std::optional<std::string_view> StringMap::find(std::string_view key) const {
 }
 
 bool operator==(const StringMap& a, const StringMap& b) {
-  return a.bytes_ == b.bytes_ &&
+  if (a.block_ == b.block_) return true;
+  return a.block_ && b.block_ && a.bytes_ == b.bytes_ &&
          (a.bytes_ == 0 || std::memcmp(a.block_.get(), b.block_.get(), a.bytes_) == 0);
 }
 

@@ -2,8 +2,8 @@
 //
 // StringMap: labels, annotations, node selectors, resource lists as projections keep them. Read
 // once, looked up often, never edited: the members lie sorted in one block of memory, so a map
-// costs one allocation instead of three per member, and comparing two is one memcmp. Copies deeply;
-// owned by the projection it is in.
+// costs one allocation instead of three per member, and comparing two is one memcmp. Copies share
+// that block, which never changes.
 #pragma once
 
 #include <cstddef>
@@ -26,15 +26,9 @@ class StringMap {
   StringMap() = default;
   // Sorts `members` by key. Of members with the same key one is kept.
   explicit StringMap(std::span<Member> members);
-  StringMap(const StringMap& other);
-  StringMap(StringMap&& other) noexcept
-      : block_(std::move(other.block_)), bytes_(std::exchange(other.bytes_, 0)) {}
-  StringMap& operator=(const StringMap& other);
-  StringMap& operator=(StringMap&& other) noexcept;
-  ~StringMap() = default;
 
-  std::size_t size() const { return bytes_ == 0 ? 0 : block_[0]; }
-  bool empty() const { return bytes_ == 0; }
+  std::size_t size() const { return block_ ? block_[0] : 0; }
+  bool empty() const { return !block_; }
   // In the order of keys; `index` must be below size().
   Member at(std::size_t index) const;
   std::optional<std::string_view> find(std::string_view key) const;
@@ -69,7 +63,7 @@ class StringMap {
 
  private:
   // The number of members, where each key and each value ends in the text, and the text.
-  std::unique_ptr<std::uint32_t[]> block_;
+  std::shared_ptr<std::uint32_t[]> block_;
   std::size_t bytes_ = 0;
 };
 

@@ -143,7 +143,9 @@ Task<Result<std::unique_ptr<http::StreamingResponse>>> RawApi::watch(WatchOption
 
 Task<Result<std::string>> RawApi::create(json::Value object, WriteOptions options) const {
   Call create = call(Method::kPost, "create", {}, {});
-  if (const auto name = name_of(object)) create.what += " " + *name;
+  if (const auto name = name_of(object)) {
+    create.what += " " + ObjectKey(ns_, *name).to_string();
+  }
   add_write(create, options);
   create.body = json::to_text(object);
   co_return co_await body_of(std::move(create));

@@ -34,7 +34,7 @@ bool read(json::Reader& reader, StatefulSet& out) {
                   json::field("currentRevision", &T::current_revision),
                   json::field("updateRevision", &T::update_revision),
                   json::field("conditions", &T::conditions)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, Deployment& out) {
@@ -46,7 +46,7 @@ bool read(json::Reader& reader, Deployment& out) {
                   json::field("availableReplicas", &T::available),
                   json::field("updatedReplicas", &T::updated),
                   json::field("conditions", &T::conditions)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, ReplicaSet& out) {
@@ -56,7 +56,7 @@ bool read(json::Reader& reader, ReplicaSet& out) {
       json::group("status", json::field("observedGeneration", &T::observed_generation),
                   json::field("replicas", &T::replicas), json::field("readyReplicas", &T::ready),
                   json::field("availableReplicas", &T::available)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, DaemonSet& out) {
@@ -70,7 +70,7 @@ bool read(json::Reader& reader, DaemonSet& out) {
                                json::field("numberAvailable", &T::available),
                                json::field("updatedNumberScheduled", &T::updated),
                                json::field("numberMisscheduled", &T::misscheduled)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 }  // namespace mainspring::kube

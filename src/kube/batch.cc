@@ -25,7 +25,7 @@ bool read(json::Reader& reader, Job& out) {
                   time_field<&Job::completed>("completionTime"),
                   json::field("active", &Job::active), json::field("succeeded", &Job::succeeded),
                   json::field("failed", &Job::failed)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 }  // namespace mainspring::kube

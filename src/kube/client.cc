@@ -68,15 +68,7 @@ Task<Result<Client::Answer>> Client::run(const Call* call, Mode mode) {
   Backoff backoff(options_.backoff);
   bool refreshed = false;
   while (true) {
-    Duration limit = deadline - clock_.now();
-    // An upgrade is a GET by name, and exec may do anything.
-    const bool writes = changes_something(call->method) || mode == Mode::kUpgrade;
-    if (options_.may_write && writes && !call->always_allowed) {
-      const Result<Duration> allowed = options_.may_write();
-      if (!allowed) co_return fail(Error(allowed.error()).with_context(call->what));
-      limit = std::min(limit, *allowed);
-    }
-    Result<Answer> answer = co_await attempt(call, mode, limit);
+    Result<Answer> answer = co_await attempt(call, mode, deadline);
     if (answer) co_return answer;
 
     Error error = std::move(answer).error();
@@ -94,8 +86,10 @@ Task<Result<Client::Answer>> Client::run(const Call* call, Mode mode) {
   }
 }
 
-Task<Result<Client::Answer>> Client::attempt(const Call* call, Mode mode, Duration limit) {
-  MS_CO_TRY(http::Request request, co_await make_request(call, limit));
+Task<Result<Client::Answer>> Client::attempt(const Call* call, Mode mode, TimePoint deadline) {
+  MS_CO_TRY(http::Request request, co_await make_request(call, deadline));
+  // Last, as credentials may have taken their time and leave to write may have passed meanwhile.
+  MS_CO_TRY(request.limits.timeout, time_for(*call, mode, deadline));
   const TimePoint start = clock_.now();
   Answer answer;
   Result<void> sent;
@@ -129,29 +123,41 @@ Task<Result<Client::Answer>> Client::attempt(const Call* call, Mode mode, Durati
   if (answer.stream) {
     answer.response.headers = answer.stream->headers();
     MS_CO_TRY(answer.response.body,
-              co_await net::with_timeout(limit, "reading the refusal",
+              co_await net::with_timeout(deadline - clock_.now(), "reading the refusal",
                                          http::read_all(answer.stream.get(), kMaxErrorBody)));
   }
   co_return fail(error_of(answer.response, call->what, clock_.wall_now()));
 }
 
-Task<Result<http::Request>> Client::make_request(const Call* call, Duration limit) {
+// How long an attempt that is sent now may last.
+Result<Duration> Client::time_for(const Call& call, Mode mode, TimePoint deadline) const {
+  const Duration left = deadline - clock_.now();
+  // An upgrade is a GET by name, and exec may do anything.
+  const bool writes = changes_something(call.method) || mode == Mode::kUpgrade;
+  if (!options_.may_write || !writes || call.always_allowed) return left;
+  const Result<Duration> allowed = options_.may_write();
+  if (!allowed) return fail(Error(allowed.error()).with_context(call.what));
+  return std::min(left, *allowed);
+}
+
+Task<Result<http::Request>> Client::make_request(const Call* call, TimePoint deadline) {
   http::Request request;
   request.method = call->method;
   request.url = options_.server;
   // A server behind a prefix, as some gateways have it.
-  request.url.path = options_.server.path == "/" ? call->path : options_.server.path + call->path;
+  if (request.url.path.ends_with('/')) request.url.path.pop_back();
+  request.url.path += call->path;
   for (const auto& [name, value] : call->query) request.url.add_query(name, value);
   request.headers = call->headers;
   request.headers.set("Accept", call->accept);
   if (!call->body.empty()) request.headers.set("Content-Type", call->content_type);
   request.body = call->body;
-  request.limits.timeout = limit;
   request.limits.idle_timeout = call->idle_timeout;
   request.limits.max_body = call->max_body;
   add_impersonation(options_.impersonate, request.headers);
   if (options_.credentials) {
-    auto added = co_await options_.credentials->add_to(&request.headers);
+    auto added = co_await net::with_timeout(deadline - clock_.now(), "getting credentials",
+                                            options_.credentials->add_to(&request.headers));
     if (!added) co_return fail(std::move(added).error().with_context(call->what));
   }
   co_return request;

@@ -104,8 +104,9 @@ class Client {
   struct Answer;
 
   Task<Result<Answer>> run(const Call* call, Mode mode);
-  Task<Result<Answer>> attempt(const Call* call, Mode mode, Duration limit);
-  Task<Result<http::Request>> make_request(const Call* call, Duration limit);
+  Task<Result<Answer>> attempt(const Call* call, Mode mode, TimePoint deadline);
+  Task<Result<http::Request>> make_request(const Call* call, TimePoint deadline);
+  Result<Duration> time_for(const Call& call, Mode mode, TimePoint deadline) const;
   void note(const Call& call, int status, TimePoint start) const;
 
   http::Transport& transport_;

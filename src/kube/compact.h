@@ -2,10 +2,12 @@
 //
 // The building blocks of projections that are kept by the hundred thousand: text of one pointer, a
 // list without spare room, and a part that most objects do not have. Values like std::string,
-// std::vector and std::optional: they copy deeply and compare by content. Owned by the projection
-// they are in, made once by the decoder, never edited afterwards.
+// std::vector and std::optional that compare by content. Owned by the projection they are in, made
+// once by the decoder, never edited afterwards.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -67,6 +69,7 @@ class Text {
 
 bool read(json::Reader& reader, Text& out);
 
+// Copies share what they hold, which never changes.
 template <class T>
 class Seq {
  public:
@@ -75,23 +78,13 @@ class Seq {
 
   Seq() = default;
   Seq(std::vector<T> items)  // NOLINT(google-explicit-constructor)
-      : items_(items.empty() ? nullptr : new T[items.size()]), size_(items.size()) {
-    std::move(items.begin(), items.end(), items_.get());
+      : size_(items.size()) {
+    if (items.empty()) return;
+    auto block = std::make_shared<T[]>(items.size());
+    std::move(items.begin(), items.end(), block.get());
+    items_ = std::move(block);
   }
   Seq(std::initializer_list<T> items) : Seq(std::vector<T>(items)) {}
-  Seq(const Seq& other) : Seq(std::vector<T>(other.begin(), other.end())) {}
-  Seq(Seq&& other) noexcept
-      : items_(std::move(other.items_)), size_(std::exchange(other.size_, 0)) {}
-  Seq& operator=(const Seq& other) {
-    if (this != &other) *this = Seq(other);
-    return *this;
-  }
-  Seq& operator=(Seq&& other) noexcept {
-    items_ = std::move(other.items_);
-    size_ = std::exchange(other.size_, 0);
-    return *this;
-  }
-  ~Seq() = default;
 
   const T* begin() const { return items_.get(); }
   const T* end() const { return items_.get() + size_; }
@@ -101,11 +94,12 @@ class Seq {
   const T& front() const { return items_[0]; }
 
   friend bool operator==(const Seq& a, const Seq& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return a.items_ == b.items_ ? a.size_ == b.size_
+                                : std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
-  std::unique_ptr<T[]> items_;
+  std::shared_ptr<const T[]> items_;
   std::size_t size_ = 0;
 };
 
@@ -116,6 +110,24 @@ bool read(json::Reader& reader, Seq<T>& out) {
   if (!reader.array([&] { read(reader, items.emplace_back()); })) return false;
   out = Seq<T>(std::move(items));
   return true;
+}
+
+// Pods come from templates: most have the containers, tolerations and labels of their neighbours.
+// Takes the place of `value` the same value met a moment ago, so that all have it once. Remembers a
+// few for each type and thread; that changes what is stored where, and nothing else.
+template <class Shared>
+void share_equal(Shared& value) {
+  constexpr std::size_t kRemembered = 4;
+  thread_local std::array<Shared, kRemembered> recent;
+  thread_local std::size_t oldest = 0;
+  if (value.empty()) return;
+  for (const Shared& known : recent) {
+    if (known == value) {
+      value = known;
+      return;
+    }
+  }
+  recent[oldest++ % kRemembered] = value;
 }
 
 // Present or not; what is present costs an allocation, what is not costs a pointer.

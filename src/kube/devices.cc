@@ -125,7 +125,7 @@ bool read(json::Reader& reader, Device& out) {
       json::field("allNodes", &Device::all_nodes),
       json::field("allowMultipleAllocations", &Device::shareable),
       non_empty_field<&Device::consumes_counters>("consumesCounters"));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, DeviceClass& out) {
@@ -135,7 +135,7 @@ bool read(json::Reader& reader, DeviceClass& out) {
                   json::field("selectors", [](json::Reader& r,
                                               DeviceClass& c) { read_selectors(r, c.selectors); }),
                   json::field("extendedResourceName", &DeviceClass::extended_resource)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 const DeviceAttribute* Device::attribute(std::string_view attribute_name) const {

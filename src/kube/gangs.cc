@@ -102,7 +102,7 @@ bool read(json::Reader& reader, PodGroup& out) {
   static constexpr auto kFields = json::fields(
       json::field("metadata", &PodGroup::meta), json::field("spec", &read_pod_group_spec),
       json::group("status", json::field("conditions", &PodGroup::conditions)));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, WorkloadGroup& out) {
@@ -125,7 +125,7 @@ bool read(json::Reader& reader, Workload& out) {
                   json::field("podGroups", &Workload::groups),
                   json::field("podGroupTemplates", &Workload::groups),
                   non_empty_field<&Workload::has_composites>("compositePodGroupTemplates")));
-  return json::read_fields(reader, out, kFields);
+  return json::read_fields<kFields>(reader, out);
 }
 
 bool read(json::Reader& reader, CoschedulingPodGroup::Phase& out) {

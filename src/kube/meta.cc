@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/rfc3339.h"
+#include "kube/compact.h"
 
 namespace mainspring::kube {
 
@@ -59,6 +60,11 @@ namespace detail {
 void read_created(json::Reader& reader, Meta& meta) { read_time(reader, meta.created); }
 
 void read_deletion(json::Reader& reader, Meta& meta) { read_time(reader, meta.deletion); }
+
+void read_labels(json::Reader& reader, Meta& meta) {
+  json::read(reader, meta.labels);
+  share_equal(meta.labels);
+}
 
 void read_annotations(json::Reader& reader, Meta& meta) {
   std::vector<json::StringMap::Member> members;

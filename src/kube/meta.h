@@ -69,6 +69,7 @@ struct Meta {
 namespace detail {
 void read_created(json::Reader& reader, Meta& meta);
 void read_deletion(json::Reader& reader, Meta& meta);
+void read_labels(json::Reader& reader, Meta& meta);
 void read_annotations(json::Reader& reader, Meta& meta);
 }  // namespace detail
 
@@ -80,7 +81,8 @@ constexpr auto json_fields(json::Tag<Meta>) {
       json::field("creationTimestamp", &detail::read_created),
       json::field("deletionTimestamp", &detail::read_deletion),
       json::field("deletionGracePeriodSeconds", &Meta::deletion_grace_seconds),
-      json::field("labels", &Meta::labels), json::field("annotations", &detail::read_annotations),
+      json::field("labels", &detail::read_labels),
+      json::field("annotations", &detail::read_annotations),
       json::field("ownerReferences", &Meta::owners), json::field("finalizers", &Meta::finalizers));
 }
 

@@ -76,6 +76,9 @@ void read_projected(json::Reader& reader, std::vector<Volume>& out) {
   });
 }
 
+// The API server puts the service account's token into every pod, under a name of its own each.
+constexpr std::string_view kTokenVolume = "kube-api-access-";
+
 void read_volume(json::Reader& reader, std::vector<Volume>& out) {
   Volume volume;
   std::vector<Volume> projected;
@@ -90,6 +93,7 @@ void read_volume(json::Reader& reader, std::vector<Volume>& out) {
       }
     }
   });
+  if (volume.name.view().starts_with(kTokenVolume)) return;
   for (Volume& part : projected) {
     part.name = volume.name;
     out.push_back(std::move(part));
@@ -166,7 +170,13 @@ constexpr auto kSpecFields = json::fields(
 }  // namespace
 
 bool read(json::Reader& reader, PodSpec& out) {
-  return json::read_fields(reader, out, kSpecFields);
+  const bool whole = json::read_fields<kSpecFields>(reader, out);
+  share_equal(out.containers);
+  share_equal(out.init_containers);
+  share_equal(out.tolerations);
+  share_equal(out.volumes);
+  share_equal(out.node_selector);
+  return whole;
 }
 
 namespace detail {
@@ -187,7 +197,7 @@ void read_container_state(json::Reader& reader, ContainerStatus& out) {
                 : state == "running"    ? ContainerState::kRunning
                 : state == "terminated" ? ContainerState::kTerminated
                                         : out.state;
-    json::read_fields(reader, out, kInside);
+    json::read_fields<kInside>(reader, out);
   });
 }
 

@@ -86,6 +86,9 @@ Result<WatchLines::Line> WatchLines::read_line(std::string_view text, Decode dec
   if (type == LineType::kUnknown) {
     return fail(Code::kInvalid, "reading a watch event: it has no type");
   }
+  if (type == LineType::kError && status.code == 0 && status.reason.empty()) {
+    return fail(Code::kTransient, "reading a watch: the server sent an error and not which");
+  }
   if (type == LineType::kError) return fail(error_of(std::move(status)));
   return line;
 }
