@@ -84,6 +84,20 @@ void drop_empty(Value& object, std::string_view name) {
   }
 }
 
+// Times that the Go types write even where there are none.
+void default_conditions(const std::string& kind, Value& object) {
+  const char* second = nullptr;
+  if (kind == "Pod" || kind == "Job") second = "lastProbeTime";
+  if (kind == "Node") second = "lastHeartbeatTime";
+  if (kind == "Deployment") second = "lastUpdateTime";
+  Value* conditions = object.at_pointer("/status/conditions");
+  if (second == nullptr || conditions == nullptr) return;
+  for (Value& condition : *conditions) {
+    absent(condition, second, nullptr);
+    absent(condition, "lastTransitionTime", nullptr);
+  }
+}
+
 bool requests_anything(const Value& container) {
   const Value* resources = container.find("resources");
   return resources != nullptr && !resources->empty();
@@ -178,6 +192,7 @@ void set_defaults(const Kind& kind, Value& object) {
     drop_empty(meta, member);
   }
   if (kind.custom) return;
+  default_conditions(name, object);
   if (name == "ConfigMap" || name == "Secret") {
     drop_empty(object, "binaryData");
     if (name == "Secret") default_secret(object);
@@ -220,6 +235,33 @@ void prepare_new(const Kind& kind, Value& object) {
                                       {"expectedPods", 0}});
   }
   if (name == "CustomResourceDefinition") prepare_definition(object);
+}
+
+void give_addresses(Value& service, std::string address) {
+  Value& spec = service["spec"];
+  if (text(spec, "type") == "ExternalName") return;
+  if (text(spec, "clusterIP").empty()) spec["clusterIP"] = std::move(address);
+  absent(spec, "clusterIPs", Value::array({text(spec, "clusterIP")}));
+  // One without a selector that needs no address may have endpoints of either family.
+  const bool any = text(spec, "clusterIP") == "None" && spec.find("selector") == nullptr;
+  absent(spec, "ipFamilyPolicy", any ? "RequireDualStack" : "SingleStack");
+  absent(spec, "ipFamilies", any ? Value::array({"IPv4", "IPv6"}) : Value::array({"IPv4"}));
+}
+
+void validate_families(const Value& before, const Value& given,
+                       std::vector<kube::StatusCause>& causes) {
+  const Value& spec = *given.find("spec");
+  const Value& from = spec.find("ipFamilyPolicy") == nullptr ? *before.find("spec") : spec;
+  if (spec.find("selector") == nullptr || text(from, "ipFamilyPolicy") != "RequireDualStack") {
+    return;
+  }
+  const Value* families = spec.find("ipFamilies");
+  if (families != nullptr && families->size() > 1) {
+    causes.push_back(
+        wrong("spec.ipFamilies[1]", to_text(families->at(1)), "not configured on this cluster"));
+  }
+  causes.push_back(wrong("spec.ipFamilyPolicy", "\"RequireDualStack\"",
+                         "this cluster is not configured for dual-stack services"));
 }
 
 std::vector<kube::StatusCause> validate_builtin(const Kind& kind, const Value* before,

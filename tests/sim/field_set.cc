@@ -125,26 +125,42 @@ void compare(const Value* before, const Value* after, const Shape* shape, FieldD
   if (after == nullptr) at(out.removed, path).member = true;
 }
 
+bool has_step(const std::vector<std::pair<std::string, const Value*>>& list,
+              const std::string& step) {
+  return std::any_of(list.begin(), list.end(), [&](const auto& e) { return e.first == step; });
+}
+
+// Applied elements keep their order; those that only the target has come as early as their place
+// among the shared ones allows.
 Value merge_lists(const Value& target, const Value& applied, const Shape& shape) {
   const auto left = list_steps(target, shape);
   const auto right = list_steps(applied, shape);
-  const auto in = [](const auto& list, const std::string& step) {
-    return std::find_if(list.begin(), list.end(), [&](const auto& e) { return e.first == step; });
-  };
   Value out = Value::array();
   std::size_t i = 0;
+  const auto take_left_only = [&] {
+    for (; i < left.size() && !has_step(right, left[i].first); ++i) out.push_back(*left[i].second);
+  };
+  std::set<std::string> merged;
   for (const auto& [step, value] : right) {
-    const auto same = in(left, step);
-    // What only the target has keeps its place before the next element that both have.
-    const bool shared = same != left.end();
-    const auto position = static_cast<std::size_t>(same - left.begin());
-    for (; shared && i < left.size() && i <= position; ++i) {
-      if (in(right, left[i].first) == right.end()) out.push_back(*left[i].second);
+    take_left_only();
+    const auto same = std::find_if(left.begin(), left.end(),
+                                   [&, wanted = step](const auto& e) { return e.first == wanted; });
+    if (same == left.end()) {
+      out.push_back(*value);
+      continue;
     }
-    out.push_back(shared ? merge_fields(*same->second, *value, shape.element.get()) : *value);
+    // The way to a shared element passes shared ones that were applied in another order.
+    const auto position = static_cast<std::size_t>(same - left.begin());
+    while (i < position) {
+      take_left_only();
+      if (i < position) ++i;
+    }
+    out.push_back(merge_fields(*same->second, *value, shape.element.get()));
+    merged.insert(step);
+    while (i < left.size() && merged.contains(left[i].first)) ++i;
   }
   for (; i < left.size(); ++i) {
-    if (in(right, left[i].first) == right.end()) out.push_back(*left[i].second);
+    if (!has_step(right, left[i].first)) out.push_back(*left[i].second);
   }
   return out;
 }

@@ -46,7 +46,7 @@ constexpr Row kRows[] = {
     {"", "v1", "resourcequotas", "ResourceQuota", "sd", "quota"},
     {"", "v1", "secrets", "Secret", "", "", "type"},
     {"", "v1", "serviceaccounts", "ServiceAccount", "d", "sa"},
-    {"", "v1", "services", "Service", "sd", "svc", "spec.clusterIP,spec.type"},
+    {"", "v1", "services", "Service", "sdu", "svc", "spec.clusterIP,spec.type"},
     {"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
      "MutatingWebhookConfiguration", "ng"},
     {"admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations",

@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "net/virtual_executor.h"
-#include "sim/faults.h"
 #include "sim/meta.h"
 
 namespace mainspring::sim {
@@ -238,22 +237,65 @@ TEST_F(KubeApiTest, ShapesAndChecksCustomObjectsByTheirSchema) {
   EXPECT_EQ(*grown.at_pointer("/status/on"), Value(true));
 }
 
-TEST_F(KubeApiTest, LosesNothingThatFaultsReportAsDone) {
-  Faults faults(api_, {.seed = 5,
-                       .delay_max = milliseconds(50),
-                       .refuse = 0.2,
-                       .lose_request = 0.2,
-                       .lose_answer = 0.2});
-  std::size_t done = 0;
-  for (int i = 0; i < 50; ++i) {
-    const auto response =
-        executor_.run(faults.send(request(Method::kPost, kMaps, map("m" + std::to_string(i)))));
-    if (!response || !response->ok()) continue;
-    ++done;
-    EXPECT_EQ(ask(Method::kGet, std::string(kMaps) + "/m" + std::to_string(i)).status, 200);
+TEST_F(KubeApiTest, RefusesAnEvictionThatTheBudgetDoesNotAllow) {
+  ask(Method::kPost, kPods,
+      R"({"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"containers":[{"name":"c"}]}})");
+  ask(Method::kPatch, std::string(kPods) + "/p/status", R"({"status":{"phase":"Running"}})",
+      kMerge);
+  const std::string budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+  ask(Method::kPost, budgets,
+      R"({"metadata":{"name":"b"},"spec":{"selector":{"matchLabels":{"app":"x"}}}})");
+  const Response refused = ask(Method::kPost, std::string(kPods) + "/p/eviction", map("p"));
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_THAT(refused.body, HasSubstr("The disruption budget b needs"));
+  EXPECT_EQ(ask(Method::kGet, std::string(kPods) + "/p").status, 200);
+
+  ask(Method::kPatch, budgets + "/b/status", R"({"status":{"disruptionsAllowed":1}})", kMerge);
+  EXPECT_EQ(ask(Method::kPost, std::string(kPods) + "/p/eviction", map("p")).status, 201);
+  EXPECT_EQ(ask(Method::kGet, std::string(kPods) + "/p").status, 404);
+  const Value after = body(ask(Method::kGet, budgets + "/b"));
+  EXPECT_EQ(*after.at_pointer("/status/disruptionsAllowed"), Value(0));
+}
+
+TEST_F(KubeApiTest, DeletesWhatASelectorNamesAndNothingElse) {
+  for (const char* name : {"a", "b"}) {
+    ask(Method::kPost, kMaps,
+        R"({"metadata":{"labels":{"x":"1"},"name":")" + std::string(name) + "\"}}");
   }
-  EXPECT_GT(faults.injected(), 0u);
-  EXPECT_GT(done, 0u);
+  ask(Method::kPost, kMaps, map("c"));
+  const Value deleted = body(ask(Method::kDelete, std::string(kMaps) + "?labelSelector=x%3D1"));
+  EXPECT_EQ(deleted.find("items")->size(), 2u);
+  const Value left = body(ask(Method::kGet, kMaps));
+  ASSERT_EQ(left.find("items")->size(), 1u);
+  EXPECT_EQ(name_of(left.find("items")->at(0)), "c");
+}
+
+TEST_F(KubeApiTest, TellsAWatchOfDeletions) {
+  ask(Method::kPost, kMaps, map("a"));
+  const std::string from = std::to_string(api_.storage().version());
+  ask(Method::kDelete, std::string(kMaps) + "/a");
+  EXPECT_THAT(watch("&resourceVersion=" + from), ElementsAre("DELETED a"));
+}
+
+TEST_F(KubeApiTest, ChangesNothingInADryRun) {
+  const std::uint64_t before = api_.storage().version();
+  EXPECT_EQ(ask(Method::kPost, std::string(kMaps) + "?dryRun=All", map("a")).status, 201);
+  EXPECT_EQ(ask(Method::kGet, std::string(kMaps) + "/a").status, 404);
+  EXPECT_EQ(api_.storage().version(), before);
+}
+
+TEST_F(KubeApiTest, CreditsWhatWasThereBeforeTheFirstApply) {
+  ask(Method::kPost, kMaps, map("a", R"(,"data":{"k":"1","l":"1"})"));
+  ask(Method::kPatch, std::string(kMaps) + "/a", R"({"metadata":{"managedFields":[{}]}})", kMerge);
+  const std::string config =
+      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"}})";
+  const Value made =
+      body(ask(Method::kPatch, std::string(kMaps) + "/a?fieldManager=m", config, kApply));
+  std::vector<std::string> managers;
+  for (const Value& entry : *made.at_pointer("/metadata/managedFields")) {
+    managers.emplace_back(text_at(entry, "/manager"));
+  }
+  EXPECT_THAT(managers, ElementsAre("m", "before-first-apply"));
 }
 
 }  // namespace

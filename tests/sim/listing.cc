@@ -163,17 +163,18 @@ Result<Value> list_objects(const Storage& storage, const Kind& kind, const std::
   for (auto it = from.objects.upper_bound(from.after); it != from.objects.end(); ++it) {
     const Value& object = *it->second;
     if (!ns.empty() && namespace_of(object) != ns) continue;
-    if (!selector.matches(object)) continue;
+    // Whether what follows is selected is not known before it is read.
     if (limit != 0 && items.size() == limit) {
       ++more;
       continue;
     }
+    last = it->first;
+    if (!selector.matches(object)) continue;
     Value& item = items.push_back(render(kind, object));
     if (!kind.custom) {
       item.erase("apiVersion");
       item.erase("kind");
     }
-    last = it->first;
   }
   Value meta = Value::object({{"resourceVersion", std::to_string(from.version)}});
   if (kind.custom) meta["continue"] = "";

@@ -49,6 +49,12 @@ std::vector<Entry> read_entries(const Value* object) {
   return entries;
 }
 
+// The way to say that nobody owns anything.
+bool resets_managers(const Value& object) {
+  const Value* list = object.at_pointer("/metadata/managedFields");
+  return list != nullptr && list->size() == 1 && list->at(0).empty();
+}
+
 void write_entries(std::vector<Entry> entries, Value& object) {
   std::erase_if(entries, [](const Entry& entry) { return entry.fields.empty(); });
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -148,8 +154,16 @@ std::vector<Conflict> take_over(std::vector<Entry>& entries, const Entry& writer
 }  // namespace
 
 void record_update(const Value* live, Value& object, const Writer& writer, const Kind& kind) {
-  std::vector<Entry> entries = read_entries(&object);
-  if (entries.empty()) entries = read_entries(live);
+  std::vector<Entry> entries;
+  if (!resets_managers(object)) {
+    if (writer.subresource.empty()) entries = read_entries(&object);
+    if (entries.empty()) entries = read_entries(live);
+  }
+  // What nobody is recorded for stays so until somebody applies.
+  if (live != nullptr && entries.empty()) {
+    object["metadata"].erase("managedFields");
+    return;
+  }
   const Entry self{writer.manager,     "Update",    kind.resource.api_version(),
                    writer.subresource, writer.time, {}};
   FieldDifference difference = compare_fields(live, &object, kind.shape.get());
@@ -172,6 +186,11 @@ Result<Value> apply_config(const Value* live, const Value& config, const Writer&
                            const Kind& kind) {
   const Shape* shape = kind.shape.get();
   std::vector<Entry> entries = read_entries(live);
+  if (live != nullptr && entries.empty()) {
+    Value untracked = *live;
+    record_update(nullptr, untracked, {"before-first-apply", "", writer.time}, kind);
+    entries = read_entries(&untracked);
+  }
   Entry self{writer.manager,     "Apply",     kind.resource.api_version(),
              writer.subresource, writer.time, fields_of(config, shape)};
   self.fields.member = false;

@@ -100,6 +100,27 @@ void validate_custom(const Kind& kind, const Value& object, Causes& causes) {
                                      path, replicas->as_string().value_or(""))));
 }
 
+// The server fills these in again for those who left them out.
+void keep_filled_in(const Kind& kind, const Value& live, Value& object) {
+  std::vector<const char*> members;
+  if (kind.collection() == "pods") {
+    members = {"priority", "preemptionPolicy", "tolerations", "serviceAccount"};
+  } else if (kind.collection() == "services") {
+    members = {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"};
+  }
+  for (const char* member : members) {
+    if (object["spec"].find(member) == nullptr) {
+      copy_member(*live.find("spec"), object["spec"], member);
+    }
+  }
+}
+
+// Where etcd has the objects of a kind.
+std::string registry_folder(const Kind& kind) {
+  if (kind.custom) return kind.resource.group + "/" + kind.resource.plural;
+  return kind.collection() == "services" ? "services/specs" : kind.resource.plural;
+}
+
 void validate_update_meta(const Value& before, const Value& after, Causes& causes) {
   const std::string_view uid = uid_of(after);
   if (!uid.empty() && uid != uid_of(before)) {
@@ -196,6 +217,11 @@ Result<Written> Registry::store_new(const Kind& kind, Value object, const WriteO
   meta["creationTimestamp"] = now_text();
   if (kind.counts_generations) meta["generation"] = 1;
   prepare_new(kind, object);
+  if (kind.collection() == "services") {
+    ++services_made_;
+    give_addresses(object,
+                   fmt::format("10.96.{}.{}", services_made_ >> 8 & 0xFF, services_made_ & 0xFF));
+  }
 
   Causes causes;
   if (name.empty()) {
@@ -226,20 +252,28 @@ Result<Written> Registry::update(const Kind& kind, std::string_view ns, std::str
     object["metadata"]["namespace"] = ns;
   }
   const auto live = get(kind, ns, name);
-  if (!live) {
-    if (!kind.creates_on_update || !options.subresource.empty()) return fail(live.error());
-    object["metadata"].erase("resourceVersion");
-    return create(kind, ns, std::move(object), options);
-  }
-  if (!uid_of(object).empty() && uid_of(object) != uid_of(**live)) {
+  const std::string_view live_uid = live ? uid_of(**live) : std::string_view();
+  if (!live && !kind.creates_on_update) return fail(live.error());
+  if (!uid_of(object).empty() && uid_of(object) != live_uid) {
     return fail(conflict(
         kind, name,
-        fmt::format(
-            "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: "
-            "0, AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in "
-            "object meta: {}",
-            kind.custom ? kind.resource.group + "/" + kind.resource.plural : kind.resource.plural,
-            storage_key(ns, name), uid_of(object), uid_of(**live))));
+        fmt::format("StorageError: invalid object, Code: 4, Key: {}/{}/{}, ResourceVersion: 0, "
+                    "AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in "
+                    "object meta: {}",
+                    // A dry run does not get as far as etcd.
+                    options.dry_run ? "" : "/registry", registry_folder(kind),
+                    storage_key(ns, name), uid_of(object), live_uid)));
+  }
+  if (!live) {
+    if (!options.subresource.empty()) return fail(live.error());
+    const std::string version(version_of(object));
+    object["metadata"].erase("resourceVersion");
+    MS_TRY(Written made, create(kind, ns, std::move(object), options));
+    if (!options.dry_run || version.empty()) return made;
+    // Nothing was stored, so nothing gave it another.
+    Value echoed = *made.object;
+    echoed["metadata"]["resourceVersion"] = version;
+    return Written{std::make_shared<const Value>(std::move(echoed)), true};
   }
   if (version_of(object).empty() && !kind.unconditional_update) {
     return fail(
@@ -293,13 +327,8 @@ Result<Written> Registry::store_changed(const Kind& kind, const Object& live, Va
   } else if (kind.has_status) {
     copy_member(*live, object, "status");
   }
-  if (kind.collection() == "pods") {
-    // Admission fills these in again for those who left them out.
-    for (const char* member : {"priority", "preemptionPolicy", "tolerations", "serviceAccount"}) {
-      if (object["spec"].find(member) == nullptr)
-        copy_member(*live->find("spec"), object["spec"], member);
-    }
-  }
+  if (kind.collection() == "services") validate_families(*live, object, causes);
+  keep_filled_in(kind, *live, object);
   object["apiVersion"] = Value(*live->find("apiVersion"));
   object["kind"] = kind.resource.kind;
   if (kind.counts_generations && wants_changed(kind, *live, object)) {

@@ -84,6 +84,7 @@ class Registry {
   Random& random_;
   Storage& storage_;
   const Kinds& kinds_;
+  std::uint32_t services_made_ = 0;  // For their addresses.
 };
 
 }  // namespace mainspring::sim

@@ -2,6 +2,7 @@
 // gone. Namespaces wait for their contents (sim/garbage.h).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -91,25 +92,26 @@ Result<Removed> Registry::remove(const Kind& kind, std::string_view ns, std::str
     if (options.dry_run) return Removed{std::make_shared<const Value>(std::move(object))};
     return Removed{storage_.put(kind.collection(), key, std::move(object))};
   }
-  const std::int64_t grace = grace_of(kind, *live, options);
+  const bool graceful = kind.resource.kind == "Pod" && !kind.custom;
+  std::int64_t grace = grace_of(kind, *live, options);
   if (is_being_deleted(*live)) {
+    // What waits already can only be made to wait less.
     const Value* pending = live->at_pointer("/metadata/deletionGracePeriodSeconds");
-    const bool sooner = pending != nullptr && grace < pending->as_int().value_or(0);
-    const bool waits = has_finalizers(object) || object.at_pointer("/spec/finalizers") != nullptr;
-    if (!sooner && (waits || grace > 0)) {
+    const bool sooner = graceful && pending != nullptr && options.grace_seconds &&
+                        *options.grace_seconds < pending->as_int().value_or(0);
+    const bool waits =
+        graceful || has_finalizers(object) || object.at_pointer("/spec/finalizers") != nullptr;
+    if (!sooner && waits) {
       if (object == *live || options.dry_run) return Removed{live};
       return Removed{storage_.put(kind.collection(), key, std::move(object))};
     }
+    if (sooner) grace = std::max<std::int64_t>(*options.grace_seconds, 0);
   }
   if (has_finalizers(object) || grace > 0) {
     return Removed{mark_deleted(kind, key, *live, std::move(object), grace, options.dry_run)};
   }
-  if (kind.resource.kind == "Pod" && !kind.custom && !is_being_deleted(*live)) {
-    Value& meta = object["metadata"];
-    meta["deletionTimestamp"] = now_text();
-    meta["deletionGracePeriodSeconds"] = 0;
-    meta["generation"] = meta["generation"].as_int().value_or(0) + 1;
-  }
+  // Pods are marked even where they go at once, which watches see.
+  if (graceful) object = *mark_deleted(kind, key, *live, std::move(object), 0, options.dry_run);
   if (options.dry_run) return Removed{std::make_shared<const Value>(std::move(object)), true};
   return Removed{storage_.erase(kind.collection(), key, std::move(object)), true};
 }
