@@ -63,5 +63,30 @@ TEST(Quantities, NameTheResourceWhoseAmountIsBroken) {
   EXPECT_THAT(amounts->amount("cpu").error().to_string(), testing::HasSubstr("cpu"));
 }
 
+TEST(ShareEqual, GivesEqualValuesTheSamePlaceAndOthersTheirOwn) {
+  Seq<Text> first{"a", "b"};
+  Seq<Text> second{"a", "b"};
+  Seq<Text> other{"a", "c"};
+  share_equal(first);
+  share_equal(second);
+  share_equal(other);
+  EXPECT_EQ(first.begin(), second.begin());
+  EXPECT_NE(first.begin(), other.begin());
+  EXPECT_EQ(other[1], "c");
+}
+
+TEST(ShareEqual, RemembersOnlyAFew) {
+  Seq<Text> first{"first"};
+  share_equal(first);
+  for (const char* text : {"1", "2", "3", "4"}) {
+    Seq<Text> another{text};
+    share_equal(another);
+  }
+  Seq<Text> again{"first"};
+  share_equal(again);
+  EXPECT_NE(again.begin(), first.begin());
+  EXPECT_EQ(again, first);
+}
+
 }  // namespace
 }  // namespace mainspring::kube

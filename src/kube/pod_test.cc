@@ -179,5 +179,25 @@ TEST(PodStatus, OfAPhaseFromANewerApiIsNoneOfOurs) {
   EXPECT_EQ(from<PodStatus>(R"({"phase": "Dreaming"})").phase, PodPhase::kNone);
 }
 
+TEST(Pod, OfOneTemplateShareWhatTheyHaveInCommon) {
+  const auto pod = [](const std::string& name) {
+    json::Reader reader;
+    return json::decode<Pod>(
+        reader, R"({"metadata":{"name":")" + name +
+                    R"(","labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"i"}],
+      "volumes":[{"name":"conf","configMap":{"name":"x"}},
+                 {"name":"kube-api-access-)" +
+                    name + R"(","projected":{"sources":[{"configMap":{"name":"ca"}}]}}]}})");
+  };
+  const auto one = pod("one");
+  const auto two = pod("two");
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->spec.containers.begin(), two->spec.containers.begin());
+  EXPECT_EQ(one->meta.labels.find("app")->data(), two->meta.labels.find("app")->data());
+  // Without the token that the API server puts into each under another name.
+  ASSERT_EQ(one->spec.volumes.size(), 1U);
+  EXPECT_EQ(one->spec.volumes.begin(), two->spec.volumes.begin());
+}
+
 }  // namespace
 }  // namespace mainspring::kube
