@@ -46,7 +46,7 @@ function(mainspring_room name)
     endif()
   endforeach()
 
-  if(tests)
+  if(tests AND MAINSPRING_TESTING)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE
       mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
