@@ -179,15 +179,18 @@ void AggregatedApi::add(http::Router& router, http::Method method, std::string_v
   });
 }
 
-void AggregatedApi::add_document(http::Router& router, const std::string& path, Value value) {
+void AggregatedApi::add_document(http::Router& router, const std::string& path,
+                                 const Value& value) {
   add(router, http::Method::kGet, path,
-      [text = shared_text(value)](UserInfo, http::Request) { return document(text); });
+      [text = shared_text(value)](const UserInfo&, const http::Request&) {
+        return document(text);
+      });
 }
 
 void AggregatedApi::add_discovery(http::Router& router) {
   add(router, http::Method::kGet, "/apis",
       [plain = shared_text(groups_document(options_.groups)),
-       aggregated = shared_text(aggregated_document(options_.groups))](UserInfo,
+       aggregated = shared_text(aggregated_document(options_.groups))](const UserInfo&,
                                                                        http::Request request) {
         return groups_answer(plain, aggregated, std::move(request));
       });

@@ -75,7 +75,7 @@ class AggregatedApi {
 
  private:
   Task<Result<http::Response>> guarded(const UserHandler* handler, http::Request request);
-  void add_document(http::Router& router, const std::string& path, json::Value document);
+  void add_document(http::Router& router, const std::string& path, const json::Value& document);
 
   kube::Client& client_;
   DelegatedAuth& auth_;

@@ -133,7 +133,7 @@ Task<Result<void>> Manager::lead() {
   }
 
   const Result<net::Unit> ended = co_await ended_.wait();
-  const Error why = ended.error();
+  const Error& why = ended.error();
   if (why.code() != Code::kCancelled) co_return fail(why);
 
   options_.log.info("stopping: finishing what is being written");

@@ -62,7 +62,7 @@ class Manager {
     return store<T>(T::kResource, std::move(scope));
   }
   template <class T>
-  Store<T>& store(kube::Resource resource, WatchScope scope = {});
+  Store<T>& store(kube::Resource resource, const WatchScope& scope = {});
 
   // Options' log, metrics and health are filled in where unset. Before run().
   Controller& add(Controller::Options options);
@@ -142,7 +142,7 @@ struct Manager::SourceOf final : Source {
 };
 
 template <class T>
-Store<T>& Manager::store(kube::Resource resource, WatchScope scope) {
+Store<T>& Manager::store(kube::Resource resource, const WatchScope& scope) {
   const std::string id =
       resource.path(scope.ns) + "?" + scope.label_selector + "?" + scope.field_selector;
   std::unique_ptr<Source>& slot = sources_[{std::type_index(typeid(T)), id}];

@@ -18,7 +18,7 @@ Result<std::string> read_small_file(const std::string& path, std::size_t max_byt
     return fail(net::os_error(errno).with_context("reading " + path));
   }
   std::string text;
-  std::array<char, 16 * 1024> buffer;
+  std::array<char, std::size_t{16} * 1024> buffer;
   ssize_t count = 0;
   while (text.size() <= max_bytes && (count = ::read(fd, buffer.data(), buffer.size())) > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(count));

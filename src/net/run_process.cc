@@ -157,7 +157,7 @@ class Child {
 // What came so far; closes `from` at its end.
 void drain(Descriptor& from, std::string& into, std::size_t keep_at_most) {
   // As much as a pipe holds, so that one read leaves nothing behind.
-  std::array<char, 64 * 1024> buffer;
+  std::array<char, std::size_t{64} * 1024> buffer;
   while (from.open()) {
     const ssize_t count = ::read(from.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;

@@ -157,7 +157,8 @@ bool Garbage::empty_namespace(const Item& item) {
     if (finalizers->at(i) == Value("kubernetes")) finalizers->erase_at(i);
   }
   if (!finalizers->empty()) return false;
-  storage_.erase(item.kind->collection(), key_of(object), std::move(object));
+  const std::string key = key_of(object);
+  storage_.erase(item.kind->collection(), key, std::move(object));
   return true;
 }
 
