@@ -15,7 +15,9 @@
 // A store may be filled in parts, one for each namespace that is watched: then each part is
 // replaced by itself, and the store is synced when all have been.
 //
-// T has operator== and either `meta.key()` or `key()`, giving its KeyView.
+// T has operator== and either `meta.key()` or `key()`, giving its KeyView. Where it has
+// share_with(), an object that nobody shares yet is told of the stored one and may take parts of it
+// over.
 #pragma once
 
 #include <algorithm>
@@ -90,6 +92,7 @@ class Store {
 
   // For the one writer. A part is the namespace `ns`; the whole where it is empty.
   void put(Object object);
+  void put(std::shared_ptr<T> object);
   void erase(KeyView key);
   void begin_replace(std::string_view ns = {});
   void end_replace(std::string_view ns = {});
@@ -158,7 +161,10 @@ class Store {
   // What is being put for the part that `key` is in; null where that is not being replaced.
   Objects* staged_for(KeyView key);
   void stage(Objects& staged, Object object);
+  // What handlers are to be told; nothing where the object equals the stored one.
   Change set(Object object);
+  Change added(const Entry& entry);
+  Change replaced(const Entry& entry, Object object);
   Change remove(typename Objects::const_iterator it);
   void place(const Entry& entry);
   void unplace(const Entry& entry);
@@ -214,6 +220,16 @@ void Store<T>::put(Object object) {
 }
 
 template <class T>
+void Store<T>::put(std::shared_ptr<T> object) {
+  if constexpr (requires { object->share_with(*object); }) {
+    if (const auto it = objects_.find(store_key(*object)); it != objects_.end()) {
+      object->share_with(*it->object);
+    }
+  }
+  put(Object(std::move(object)));
+}
+
+template <class T>
 void Store<T>::erase(KeyView key) {
   Objects* const staged = staged_for(key);
   Objects& objects = staged != nullptr ? *staged : objects_;
@@ -238,9 +254,8 @@ void Store<T>::abandon_replace(std::string_view ns) {
 
 template <class T>
 void Store<T>::end_replace(std::string_view ns) {
-  const auto part = staged_.extract(std::string(ns));
-  const Objects none;
-  const Objects& staged = part ? part.mapped() : none;
+  auto part = staged_.extract(std::string(ns));
+  Objects staged = part ? std::move(part.mapped()) : Objects();
   std::vector<Change> changes;
   for (auto it = objects_.begin(); it != objects_.end();) {
     const auto gone = it++;
@@ -248,8 +263,12 @@ void Store<T>::end_replace(std::string_view ns) {
     if ((ns.empty() || key.ns == ns) && !staged.contains(key)) changes.push_back(remove(gone));
   }
   objects_.reserve(staged.size());
-  for (const Entry& entry : staged) {
-    Change change = set(std::move(entry.object));
+  while (!staged.empty()) {
+    // The entry moves as it is: one made anew would leave a hole among the objects for each.
+    auto entry = staged.extract(staged.begin());
+    const auto it = objects_.find(key_of(entry.value()));
+    Change change = it == objects_.end() ? added(*objects_.insert(std::move(entry)).position)
+                                         : replaced(*it, std::move(entry.value().object));
     if (change.before || change.after) changes.push_back(std::move(change));
   }
   // All of it is in place before anybody is told of the first.
@@ -273,30 +292,36 @@ template <class T>
 void Store<T>::stage(Objects& staged, Object object) {
   const auto stored = objects_.find(store_key(*object));
   if (stored != objects_.end() && same(*stored->object, *object)) object = stored->object;
-  const auto [it, added] = staged.insert(Entry{object, {}});
-  if (!added) it->object = std::move(object);
+  const auto [it, is_new] = staged.insert(Entry{object, {}});
+  if (!is_new) it->object = std::move(object);
 }
 
-// What handlers are to be told; nothing where the object equals the stored one.
 template <class T>
 typename Store<T>::Change Store<T>::set(Object object) {
   const auto it = objects_.find(store_key(*object));
-  if (it == objects_.end()) {
-    const Entry& entry = *objects_.insert(Entry{std::move(object), {}}).first;
-    collect_values(*entry.object);
-    place(entry);
-    return {nullptr, entry.object};
-  }
-  const Object before = std::exchange(it->object, std::move(object));
-  const bool equal = *before == *it->object;
-  if (!equal) collect_values(*it->object);
-  if (equal || places_hold(*it)) {
-    for (const Place& at : it->places) at.bucket->second.objects[at.position] = it->object;
+  if (it != objects_.end()) return replaced(*it, std::move(object));
+  return added(*objects_.insert(Entry{std::move(object), {}}).first);
+}
+
+template <class T>
+typename Store<T>::Change Store<T>::added(const Entry& entry) {
+  collect_values(*entry.object);
+  place(entry);
+  return {nullptr, entry.object};
+}
+
+template <class T>
+typename Store<T>::Change Store<T>::replaced(const Entry& entry, Object object) {
+  const Object before = std::exchange(entry.object, std::move(object));
+  const bool equal = *before == *entry.object;
+  if (!equal) collect_values(*entry.object);
+  if (equal || places_hold(entry)) {
+    for (const Place& at : entry.places) at.bucket->second.objects[at.position] = entry.object;
   } else {
-    unplace(*it);
-    place(*it);
+    unplace(entry);
+    place(entry);
   }
-  return equal ? Change{} : Change{before, it->object};
+  return equal ? Change{} : Change{before, entry.object};
 }
 
 template <class T>

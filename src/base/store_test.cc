@@ -63,6 +63,37 @@ class StoreTest : public ::testing::Test {
   std::vector<std::string> seen_;
 };
 
+// The text that all workers of a set have in common.
+struct Member {
+  std::string name;
+  std::shared_ptr<std::string> set;
+  int version = 0;
+
+  KeyView key() const { return {"", name}; }
+  void share_with(const Member& earlier) {
+    if (*set == *earlier.set) set = earlier.set;
+  }
+  bool operator==(const Member& other) const {
+    return name == other.name && *set == *other.set && version == other.version;
+  }
+};
+
+TEST(Store, LetsANewObjectTakeOverWhatTheStoredOneHas) {
+  Store<Member> store;
+  const auto put = [&store](const char* set, int version) {
+    const auto member =
+        std::make_shared<Member>(Member{"a", std::make_shared<std::string>(set), version});
+    store.put(member);
+    return store.get("", "a");
+  };
+  const auto first = put("gpu", 1);
+  const auto second = put("gpu", 2);
+  EXPECT_EQ(second->set, first->set);
+  EXPECT_EQ(second->version, 2);
+  EXPECT_EQ(*put("cpu", 3)->set, "cpu");
+  EXPECT_EQ(*first->set, "gpu");
+}
+
 TEST_F(StoreTest, HandlersSeeWhatWasAndWhatIs) {
   record();
   store_.put(worker("gpu-0", "a"));

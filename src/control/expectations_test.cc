@@ -16,7 +16,7 @@ kube::Meta child(std::string uid, std::string owner = "owner") {
   meta.ns = "ns";
   meta.name = "child-" + uid;
   meta.uid = std::move(uid);
-  if (!owner.empty()) meta.owners.push_back({.uid = std::move(owner), .controller = true});
+  if (!owner.empty()) meta.owners = {{.uid = std::move(owner), .controller = true}};
   return meta;
 }
 

@@ -25,8 +25,10 @@ kube::Meta meta(std::string name, std::string uid) {
 }
 
 kube::Meta owned_by(kube::Meta object, std::string uid) {
-  object.owners.push_back(
+  std::vector<kube::OwnerReference> owners(object.owners.begin(), object.owners.end());
+  owners.push_back(
       {.api_version = "v1", .kind = "X", .name = "x", .uid = std::move(uid), .controller = true});
+  object.owners = std::move(owners);
   return object;
 }
 
@@ -63,7 +65,7 @@ TEST(DecideClaim, DoesNotReachIntoOtherNamespaces) {
 
 TEST(Owners, AnOwnerThatDoesNotControlIsNoController) {
   kube::Meta object = meta("pod", "p");
-  object.owners.push_back({.uid = "o", .controller = false});
+  object.owners = {{.uid = "o", .controller = false}};
   EXPECT_FALSE(is_controlled_by(object, "o"));
   EXPECT_TRUE(is_controlled_by(owned_by(object, "o"), "o"));
 }
@@ -113,7 +115,7 @@ TEST_F(ClaimTest, AdoptsNothingForAnOwnerThatIsBeingDeletedOrAnother) {
 
 TEST_F(ClaimTest, ReleasesWithoutTouchingOtherOwners) {
   kube::Meta pod = owned_by(meta("pod", "p"), "o");
-  pod.owners.push_back({.api_version = "v1", .kind = "Y", .name = "y", .uid = "y"});
+  pod.owners = {pod.owners[0], {.api_version = "v1", .kind = "Y", .name = "y", .uid = "y"}};
   api.reply(object("pod", "p"));
   EXPECT_EQ(claim({pod}, false).value(), std::vector<bool>{false});
   EXPECT_THAT(api.calls(), ElementsAre(kPatchPath));

@@ -1,8 +1,8 @@
 // json/string_list.h
 //
-// StringList: a list of strings as projections keep it: the states of a node, its features, an
-// object's finalizers. Read once and never edited, so all of it lies in one block of memory and
-// comparing two lists is one memcmp. Copies deeply; owned by the projection it is in.
+// StringList: a list of strings as projections keep it: the states of a node, its features, the
+// values of its labels. Read once and never edited, so all of it lies in one block of memory, which
+// copies share, and comparing two lists is one memcmp.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 
+#include "base/shared_array.h"
 #include "json/reader.h"
 
 namespace mainspring::json {
@@ -22,18 +21,16 @@ namespace mainspring::json {
 class StringList {
  public:
   StringList() = default;
-  explicit StringList(std::span<const std::string_view> items);
+  explicit StringList(std::span<const std::string_view> items)
+      : StringList(items.size(), [&](std::size_t i) { return items[i]; }) {}
   StringList(std::initializer_list<std::string_view> items)
       : StringList(std::span<const std::string_view>(items.begin(), items.size())) {}
-  StringList(const StringList& other);
-  StringList(StringList&& other) noexcept
-      : block_(std::move(other.block_)), bytes_(std::exchange(other.bytes_, 0)) {}
-  StringList& operator=(const StringList& other);
-  StringList& operator=(StringList&& other) noexcept;
-  ~StringList() = default;
+  // Of `item(0)` to `item(count - 1)`.
+  template <class Item>
+  StringList(std::size_t count, const Item& item);
 
-  std::size_t size() const { return bytes_ == 0 ? 0 : block_[0]; }
-  bool empty() const { return bytes_ == 0; }
+  std::size_t size() const { return words_.empty() ? 0 : words_.data()[0]; }
+  bool empty() const { return words_.empty(); }
   // `index` must be below size().
   std::string_view operator[](std::size_t index) const;
   bool contains(std::string_view item) const { return std::find(begin(), end(), item) != end(); }
@@ -67,10 +64,29 @@ class StringList {
   Iterator end() const { return {*this, size()}; }
 
  private:
-  // The number of strings, where each ends in the text, and the text.
-  std::unique_ptr<std::uint32_t[]> block_;
-  std::size_t bytes_ = 0;
+  // The number of strings, where each ends in the text, and the text, filled up with zeros.
+  SharedArray<std::uint32_t> words_;
 };
+
+template <class Item>
+StringList::StringList(std::size_t count, const Item& item) {
+  if (count == 0) return;
+  std::size_t text = 0;
+  for (std::size_t i = 0; i < count; ++i) text += item(i).size();
+  const std::size_t head = 1 + count;
+  const std::size_t size = head + (text + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t);
+  words_ = SharedArray<std::uint32_t>(size, [&](std::uint32_t* words) {
+    words[0] = static_cast<std::uint32_t>(count);
+    words[size - 1] = 0;
+    char* const start = reinterpret_cast<char*>(words + head);
+    char* out = start;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view part = item(i);
+      out = std::copy(part.begin(), part.end(), out);
+      words[1 + i] = static_cast<std::uint32_t>(out - start);
+    }
+  });
+}
 
 // An array of strings; null among them is "", as Go reads it.
 bool read(Reader& reader, StringList& out);

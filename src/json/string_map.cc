@@ -1,8 +1,10 @@
 #include "json/string_map.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <vector>
+
+#include "json/fields.h"
 
 namespace mainspring::json {
 namespace {
@@ -10,6 +12,32 @@ namespace {
 bool key_less(const StringMap::Member& a, const StringMap::Member& b) { return a.first < b.first; }
 bool key_equal(const StringMap::Member& a, const StringMap::Member& b) {
   return a.first == b.first;
+}
+
+// The keys of `members` as a list: that of an earlier map where one has just these. Remembers a few
+// for each thread, by a hash of the first and the last; that changes what is stored where, and
+// nothing else.
+StringList shared_keys(std::span<const StringMap::Member> members) {
+  constexpr std::size_t kRemembered = 64;
+  constexpr std::size_t kMostKeys = 32;
+  constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15;
+  thread_local std::array<StringList, kRemembered> recent;
+  const auto list = [&] {
+    return StringList(members.size(), [&](std::size_t i) { return members[i].first; });
+  };
+  if (members.empty() || members.size() > kMostKeys) return list();
+  const std::string_view first = members.front().first;
+  const std::string_view last = members.back().first;
+  StringList& known = recent[(key_hash(first.data(), first.size(), kSeed) +
+                              3 * key_hash(last.data(), last.size(), kSeed) + members.size()) %
+                             kRemembered];
+  const auto same = [](const StringMap::Member& member, std::string_view key) {
+    return member.first == key;
+  };
+  if (!std::equal(members.begin(), members.end(), known.begin(), known.end(), same)) {
+    known = list();
+  }
+  return known;
 }
 
 }  // namespace
@@ -21,30 +49,8 @@ StringMap::StringMap(std::span<Member> members) {
   }
   const auto last = std::unique(members.begin(), members.end(), key_equal);
   const auto kept = members.first(static_cast<std::size_t>(last - members.begin()));
-  if (kept.empty()) return;
-  std::size_t text = 0;
-  for (const auto& [key, value] : kept) text += key.size() + value.size();
-  const std::size_t head = 1 + 2 * kept.size();
-  bytes_ = head * sizeof(std::uint32_t) + text;
-  block_ = std::make_shared_for_overwrite<std::uint32_t[]>((bytes_ + 3) / sizeof(std::uint32_t));
-  block_[0] = static_cast<std::uint32_t>(kept.size());
-  char* const start = reinterpret_cast<char*>(block_.get() + head);
-  char* out = start;
-  std::uint32_t* mark = block_.get() + 1;
-  for (const auto& member : kept) {
-    for (const std::string_view part : {member.first, member.second}) {
-      out = std::copy(part.begin(), part.end(), out);
-      *mark++ = static_cast<std::uint32_t>(out - start);
-    }
-  }
-}
-
-StringMap::Member StringMap::at(std::size_t index) const {
-  const std::uint32_t* const marks = block_.get() + 1;
-  const char* const text = reinterpret_cast<const char*>(marks + 2 * size());
-  const std::uint32_t begin = index == 0 ? 0 : marks[2 * index - 1];
-  const std::uint32_t middle = marks[2 * index];
-  return {{text + begin, middle - begin}, {text + middle, marks[2 * index + 1] - middle}};
+  keys_ = shared_keys(kept);
+  values_ = StringList(kept.size(), [&](std::size_t i) { return kept[i].second; });
 }
 
 std::optional<std::string_view> StringMap::find(std::string_view key) const {
@@ -52,21 +58,15 @@ std::optional<std::string_view> StringMap::find(std::string_view key) const {
   std::size_t last = size();
   while (first < last) {
     const std::size_t middle = (first + last) / 2;
-    const Member member = at(middle);
-    if (member.first == key) return member.second;
-    if (member.first < key) {
+    const std::string_view here = keys_[middle];
+    if (here == key) return values_[middle];
+    if (here < key) {
       first = middle + 1;
     } else {
       last = middle;
     }
   }
   return std::nullopt;
-}
-
-bool operator==(const StringMap& a, const StringMap& b) {
-  if (a.block_ == b.block_) return true;
-  return a.block_ && b.block_ && a.bytes_ == b.bytes_ &&
-         (a.bytes_ == 0 || std::memcmp(a.block_.get(), b.block_.get(), a.bytes_) == 0);
 }
 
 bool read(Reader& reader, StringMap& out) {

@@ -1,21 +1,20 @@
 // json/string_map.h
 //
 // StringMap: labels, annotations, node selectors, resource lists as projections keep them. Read
-// once, looked up often, never edited: the members lie sorted in one block of memory, so a map
-// costs one allocation instead of three per member, and comparing two is one memcmp. Copies share
-// that block, which never changes.
+// once, looked up often, never edited: the members lie sorted, keys in one block of memory and
+// values in another, and copies share both. Maps read one after the other mostly have the same
+// keys, and then have them once; what a map costs is its values.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "json/reader.h"
+#include "json/string_list.h"
 
 namespace mainspring::json {
 
@@ -27,14 +26,14 @@ class StringMap {
   // Sorts `members` by key. Of members with the same key one is kept.
   explicit StringMap(std::span<Member> members);
 
-  std::size_t size() const { return block_ ? block_[0] : 0; }
-  bool empty() const { return !block_; }
+  std::size_t size() const { return keys_.size(); }
+  bool empty() const { return keys_.empty(); }
   // In the order of keys; `index` must be below size().
-  Member at(std::size_t index) const;
+  Member at(std::size_t index) const { return {keys_[index], values_[index]}; }
   std::optional<std::string_view> find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key).has_value(); }
 
-  friend bool operator==(const StringMap& a, const StringMap& b);
+  bool operator==(const StringMap&) const = default;
 
   class Iterator {
    public:
@@ -62,9 +61,8 @@ class StringMap {
   Iterator end() const { return {*this, size()}; }
 
  private:
-  // The number of members, where each key and each value ends in the text, and the text.
-  std::shared_ptr<std::uint32_t[]> block_;
-  std::size_t bytes_ = 0;
+  StringList keys_;
+  StringList values_;
 };
 
 // An object of strings. A key that comes twice is an error; null is "", as Go reads it.

@@ -29,6 +29,20 @@ TEST(StringMap, IsSortedAndFindsItsMembers) {
   EXPECT_TRUE(decode<StringMap>(reader, "{}")->empty());
 }
 
+TEST(StringMap, HasItsKeysOnceWithMapsOfTheSameKeys) {
+  Reader reader;
+  const auto one = decode<StringMap>(reader, R"({"app":"a","pod":"1"})");
+  const auto two = decode<StringMap>(reader, R"({"pod":"2","app":"a"})");
+  const auto other = decode<StringMap>(reader, R"({"app":"a","job":"2","pod":"2"})");
+  const auto like_other = decode<StringMap>(reader, R"({"app":"a","jab":"2","pod":"2"})");
+  ASSERT_TRUE(one && two && other && like_other);
+  EXPECT_EQ(one->at(0).first.data(), two->at(0).first.data());
+  EXPECT_THAT(*two, ElementsAre(Pair("app", "a"), Pair("pod", "2")));
+  EXPECT_THAT(*like_other, ElementsAre(Pair("app", "a"), Pair("jab", "2"), Pair("pod", "2")));
+  EXPECT_FALSE(*one == *two);
+  EXPECT_FALSE(*other == *like_other);
+}
+
 TEST(StringMap, RefusesAKeyThatComesTwice) {
   Reader reader;
   std::string text = "{\"key0\":\"\"";

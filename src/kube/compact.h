@@ -1,9 +1,9 @@
 // kube/compact.h
 //
-// The building blocks of projections that are kept by the hundred thousand: text of one pointer, a
-// list without spare room, and a part that most objects do not have. Values like std::string,
-// std::vector and std::optional that compare by content. Owned by the projection they are in, made
-// once by the decoder, never edited afterwards.
+// The building blocks of projections that are kept by the hundred thousand: text, a list, a part
+// that many objects have in common and a part that most do not have, each of one pointer. Values
+// like std::string, std::vector and std::optional that compare by content. Made once by the
+// decoder, never edited afterwards.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/shared_array.h"
 #include "json/fields.h"
 
 namespace mainspring::kube {
@@ -78,29 +79,22 @@ class Seq {
 
   Seq() = default;
   Seq(std::vector<T> items)  // NOLINT(google-explicit-constructor)
-      : size_(items.size()) {
-    if (items.empty()) return;
-    auto block = std::make_shared<T[]>(items.size());
-    std::move(items.begin(), items.end(), block.get());
-    items_ = std::move(block);
-  }
+      : items_(items.size(), [&](T* out) { std::move(items.begin(), items.end(), out); }) {}
   Seq(std::initializer_list<T> items) : Seq(std::vector<T>(items)) {}
 
-  const T* begin() const { return items_.get(); }
-  const T* end() const { return items_.get() + size_; }
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  const T& operator[](std::size_t index) const { return items_[index]; }
-  const T& front() const { return items_[0]; }
+  const T* begin() const { return items_.data(); }
+  const T* end() const { return begin() + size(); }
+  std::size_t size() const { return items_.size(); }
+  bool empty() const { return items_.empty(); }
+  const T& operator[](std::size_t index) const { return begin()[index]; }
+  const T& front() const { return *begin(); }
 
   friend bool operator==(const Seq& a, const Seq& b) {
-    return a.items_ == b.items_ ? a.size_ == b.size_
-                                : std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return a.items_.shares_with(b.items_) || std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
  private:
-  std::shared_ptr<const T[]> items_;
-  std::size_t size_ = 0;
+  SharedArray<T> items_;
 };
 
 template <class T>
@@ -112,22 +106,51 @@ bool read(json::Reader& reader, Seq<T>& out) {
   return true;
 }
 
-// Pods come from templates: most have the containers, tolerations and labels of their neighbours.
-// Takes the place of `value` the same value met a moment ago, so that all have it once. Remembers a
-// few for each type and thread; that changes what is stored where, and nothing else.
-template <class Shared>
-void share_equal(Shared& value) {
-  constexpr std::size_t kRemembered = 4;
-  thread_local std::array<Shared, kRemembered> recent;
-  thread_local std::size_t oldest = 0;
-  if (value.empty()) return;
-  for (const Shared& known : recent) {
-    if (known == value) {
-      value = known;
-      return;
-    }
+// One T, like a Seq of one: copies share it. The default is T's.
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  Shared(T value)  // NOLINT(google-explicit-constructor)
+      : value_(1, [&](T* out) { *out = std::move(value); }) {}
+
+  const T& operator*() const {
+    static const T kDefault{};
+    return value_.empty() ? kDefault : *value_.data();
   }
-  recent[oldest++ % kRemembered] = value;
+  const T* operator->() const { return &**this; }
+
+  friend bool operator==(const Shared& a, const Shared& b) {
+    return a.value_.shares_with(b.value_) || *a == *b;
+  }
+  friend bool operator==(const Shared& a, const T& b) { return *a == b; }
+
+ private:
+  SharedArray<T> value_;
+};
+
+// Pods come from templates: most have the containers, tolerations and labels of their neighbours.
+// What was met a moment ago and equals `value`, so that all have it once; else `value`. Remembers a
+// few for each type and thread; that changes what is stored where, and nothing else.
+template <class Kept, class Value>
+Kept shared_equal(Value&& value) {
+  constexpr std::size_t kRemembered = 4;
+  thread_local std::array<Kept, kRemembered> recent;
+  thread_local std::size_t oldest = 0;
+  for (const Kept& known : recent) {
+    if (known == value) return known;
+  }
+  return recent[oldest++ % kRemembered] = Kept(std::forward<Value>(value));
+}
+template <class Kept>
+void share_equal(Kept& value) {
+  if (!value.empty()) value = shared_equal<Kept>(std::as_const(value));
+}
+
+// The same where an earlier version of the object is at hand.
+template <class Kept>
+void share_equal(Kept& value, const Kept& earlier) {
+  if (value == earlier) value = earlier;
 }
 
 // Present or not; what is present costs an allocation, what is not costs a pointer.

@@ -29,12 +29,22 @@ TEST(Text, OfAKnownWordIsNotCopied) {
   EXPECT_EQ(Text("Ready"), "Ready");
 }
 
-TEST(Seq, CopiesDeeply) {
+TEST(Seq, KeepsItsItemsWhenACopyIsReplaced) {
   Seq<Text> first{"a", "b"};
   const Seq<Text> second = first;
   first = Seq<Text>{"c"};
   EXPECT_THAT(second, testing::ElementsAre(Text("a"), Text("b")));
   EXPECT_NE(first, second);
+}
+
+TEST(Shared, IsOneValueForAllCopiesAndTheDefaultWithoutOne) {
+  const Shared<std::string> one = std::string("one");
+  const Shared<std::string> copy = one;
+  EXPECT_EQ(&*copy, &*one);
+  EXPECT_EQ(one, Shared<std::string>(std::string("one")));
+  EXPECT_NE(one, Shared<std::string>());
+  EXPECT_EQ(Shared<std::string>(), Shared<std::string>(std::string()));
+  EXPECT_TRUE(Shared<std::string>()->empty());
 }
 
 TEST(Rare, ComparesByValueAndPresence) {
@@ -73,6 +83,16 @@ TEST(ShareEqual, GivesEqualValuesTheSamePlaceAndOthersTheirOwn) {
   EXPECT_EQ(first.begin(), second.begin());
   EXPECT_NE(first.begin(), other.begin());
   EXPECT_EQ(other[1], "c");
+}
+
+TEST(ShareEqual, TakesTheEarlierVersionsPlaceOnlyWhereItIsEqual) {
+  const Seq<Text> earlier{"a", "b"};
+  Seq<Text> same{"a", "b"};
+  Seq<Text> other{"a", "c"};
+  share_equal(same, earlier);
+  share_equal(other, earlier);
+  EXPECT_EQ(same.begin(), earlier.begin());
+  EXPECT_THAT(other, testing::ElementsAre("a", "c"));
 }
 
 TEST(ShareEqual, RemembersOnlyAFew) {

@@ -120,11 +120,11 @@ std::span<const std::string_view> pod_fields() { return kPodFields; }
 std::string_view pod_field(const Pod& pod, std::string_view field) {
   if (field == "metadata.name") return pod.meta.name;
   if (field == "metadata.namespace") return pod.meta.ns;
-  if (field == "spec.nodeName") return pod.spec.node_name;
-  if (field == "spec.restartPolicy") return restart_word(pod.spec.restart_policy);
-  if (field == "spec.schedulerName") return pod.spec.scheduler_name;
-  if (field == "spec.serviceAccountName") return pod.spec.service_account;
-  if (field == "spec.hostNetwork") return pod.spec.host_network ? "true" : "false";
+  if (field == "spec.nodeName") return pod.node_name;
+  if (field == "spec.restartPolicy") return restart_word(pod.spec->restart_policy);
+  if (field == "spec.schedulerName") return pod.spec->scheduler_name;
+  if (field == "spec.serviceAccountName") return pod.spec->service_account;
+  if (field == "spec.hostNetwork") return pod.spec->host_network ? "true" : "false";
   if (field == "status.phase") return phase_word(pod.status.phase);
   if (field == "status.podIP") return pod.status.pod_ip;
   if (field == "status.nominatedNodeName") return pod.status.nominated_node;

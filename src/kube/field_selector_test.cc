@@ -43,7 +43,7 @@ TEST(FieldSelector, OfAnyValueComesBackFromItsText) {
 TEST(FieldSelector, SelectsPods) {
   Pod pod;
   pod.meta.name = "p";
-  pod.spec.node_name = "gpu-0";
+  pod.node_name = "gpu-0";
   pod.status.phase = PodPhase::kRunning;
   const auto matches = [&](std::string_view text) {
     return FieldSelector::parse(text)->matches(

@@ -1,9 +1,9 @@
 #include "kube/meta.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/rfc3339.h"
-#include "kube/compact.h"
 
 namespace mainspring::kube {
 
@@ -23,9 +23,16 @@ bool Meta::has_finalizer(std::string_view finalizer) const {
 }
 
 const OwnerReference* Meta::controller() const {
-  const auto found = std::find_if(owners.begin(), owners.end(),
-                                  [](const OwnerReference& owner) { return owner.controller; });
-  return found == owners.end() ? nullptr : &*found;
+  const auto* const found = std::find_if(
+      owners.begin(), owners.end(), [](const OwnerReference& owner) { return owner.controller; });
+  return found == owners.end() ? nullptr : found;
+}
+
+void Meta::share_with(const Meta& earlier) {
+  share_equal(labels, earlier.labels);
+  share_equal(annotations, earlier.annotations);
+  share_equal(owners, earlier.owners);
+  share_equal(finalizers, earlier.finalizers);
 }
 
 bool Meta::operator==(const Meta& other) const {
@@ -75,6 +82,16 @@ void read_annotations(json::Reader& reader, Meta& meta) {
     members.emplace_back(key, value);
   });
   meta.annotations = json::StringMap(members);
+}
+
+void read_owners(json::Reader& reader, Meta& meta) {
+  read(reader, meta.owners);
+  share_equal(meta.owners);
+}
+
+void read_finalizers(json::Reader& reader, Meta& meta) {
+  read(reader, meta.finalizers);
+  share_equal(meta.finalizers);
 }
 
 }  // namespace detail

@@ -10,12 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/object_key.h"
 #include "base/time.h"
 #include "json/fields.h"
 #include "json/string_map.h"
+#include "kube/compact.h"
 
 namespace mainspring::kube {
 
@@ -54,14 +54,18 @@ struct Meta {
   // Without kubectl.kubernetes.io/last-applied-configuration, a copy of the object that nobody here
   // reads.
   json::StringMap annotations;
-  std::vector<OwnerReference> owners;
-  std::vector<std::string> finalizers;
+  Seq<OwnerReference> owners;
+  Seq<std::string> finalizers;
 
   KeyView key() const { return {ns, name}; }
   bool deleting() const { return deletion.has_value(); }
   bool has_finalizer(std::string_view finalizer) const;
   // The one owner that manages the object; null if none does.
   const OwnerReference* controller() const;
+
+  // Has what it has in common with an earlier version of the object in the same place, so that what
+  // objects share they go on sharing as they change.
+  void share_with(const Meta& earlier);
 
   bool operator==(const Meta& other) const;
 };
@@ -71,19 +75,22 @@ void read_created(json::Reader& reader, Meta& meta);
 void read_deletion(json::Reader& reader, Meta& meta);
 void read_labels(json::Reader& reader, Meta& meta);
 void read_annotations(json::Reader& reader, Meta& meta);
+void read_owners(json::Reader& reader, Meta& meta);
+void read_finalizers(json::Reader& reader, Meta& meta);
 }  // namespace detail
 
 constexpr auto json_fields(json::Tag<Meta>) {
-  return json::fields(
-      json::field("name", &Meta::name), json::field("namespace", &Meta::ns),
-      json::field("uid", &Meta::uid), json::field("resourceVersion", &Meta::resource_version),
-      json::field("generation", &Meta::generation),
-      json::field("creationTimestamp", &detail::read_created),
-      json::field("deletionTimestamp", &detail::read_deletion),
-      json::field("deletionGracePeriodSeconds", &Meta::deletion_grace_seconds),
-      json::field("labels", &detail::read_labels),
-      json::field("annotations", &detail::read_annotations),
-      json::field("ownerReferences", &Meta::owners), json::field("finalizers", &Meta::finalizers));
+  return json::fields(json::field("name", &Meta::name), json::field("namespace", &Meta::ns),
+                      json::field("uid", &Meta::uid),
+                      json::field("resourceVersion", &Meta::resource_version),
+                      json::field("generation", &Meta::generation),
+                      json::field("creationTimestamp", &detail::read_created),
+                      json::field("deletionTimestamp", &detail::read_deletion),
+                      json::field("deletionGracePeriodSeconds", &Meta::deletion_grace_seconds),
+                      json::field("labels", &detail::read_labels),
+                      json::field("annotations", &detail::read_annotations),
+                      json::field("ownerReferences", &detail::read_owners),
+                      json::field("finalizers", &detail::read_finalizers));
 }
 
 // The time that comes next, as metav1.Time and metav1.MicroTime write it.

@@ -65,14 +65,25 @@ TEST(Meta, IsTheSameAtAnotherVersionAndDiffersByEverythingElse) {
       [](Meta& m) { m.deletion_grace_seconds = 1; },
       [](Meta& m) { m.labels = {}; },
       [](Meta& m) { m.annotations = {}; },
-      [](Meta& m) { m.owners[0].block_owner_deletion = true; },
-      [](Meta& m) { m.finalizers.clear(); },
+      [](Meta& m) { m.owners = {m.owners[0]}; },
+      [](Meta& m) { m.finalizers = {}; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     other = meta;
     changes[i](other);
     EXPECT_NE(meta, other) << i;
   }
+}
+
+TEST(Meta, SharesWhatHasNotChanged) {
+  const Meta earlier = *read_meta(kWhole);
+  Meta meta = earlier;
+  // Copies of their own.
+  meta.owners = std::vector<OwnerReference>(earlier.owners.begin(), earlier.owners.end());
+  meta.finalizers = {"x.dev/other"};
+  meta.share_with(earlier);
+  EXPECT_EQ(meta.owners.begin(), earlier.owners.begin());
+  EXPECT_TRUE(meta.has_finalizer("x.dev/other"));
 }
 
 TEST(Meta, TakesNullForNothing) {

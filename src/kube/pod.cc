@@ -143,12 +143,18 @@ void read_topology_spread(json::Reader& reader, PodSpec& out) {
   reader.array([&] { out.has_topology_spread = true; });
 }
 
+// A spec as the API has it.
+struct WholeSpec : PodSpec {
+  Text node_name;
+  Text hostname;
+};
+
 constexpr auto kSpecFields = json::fields(
-    json::field("nodeName", &PodSpec::node_name),
+    json::field("nodeName", &WholeSpec::node_name),
     json::field("schedulerName", &PodSpec::scheduler_name),
     json::field("serviceAccountName", &PodSpec::service_account),
     json::field("priorityClassName", &PodSpec::priority_class),
-    json::field("hostname", &PodSpec::hostname), json::field("subdomain", &PodSpec::subdomain),
+    json::field("hostname", &WholeSpec::hostname), json::field("subdomain", &PodSpec::subdomain),
     json::field("nodeSelector", &PodSpec::node_selector),
     json::field("affinity", &PodSpec::affinity), json::field("resources", &PodSpec::resources),
     json::field("overhead", &PodSpec::overhead),
@@ -167,9 +173,7 @@ constexpr auto kSpecFields = json::fields(
     json::field("topologySpreadConstraints", &read_topology_spread),
     json::field("hostNetwork", &PodSpec::host_network));
 
-}  // namespace
-
-bool read(json::Reader& reader, PodSpec& out) {
+bool read_whole(json::Reader& reader, WholeSpec& out) {
   const bool whole = json::read_fields<kSpecFields>(reader, out);
   share_equal(out.containers);
   share_equal(out.init_containers);
@@ -179,7 +183,24 @@ bool read(json::Reader& reader, PodSpec& out) {
   return whole;
 }
 
+}  // namespace
+
+bool read(json::Reader& reader, PodSpec& out) {
+  WholeSpec spec;
+  const bool whole = read_whole(reader, spec);
+  out = std::move(spec);
+  return whole;
+}
+
 namespace detail {
+
+void read_pod_spec(json::Reader& reader, Pod& out) {
+  WholeSpec spec;
+  read_whole(reader, spec);
+  out.node_name = std::move(spec.node_name);
+  out.hostname = std::move(spec.hostname);
+  out.spec = shared_equal<Shared<PodSpec>>(static_cast<PodSpec&&>(spec));
+}
 
 void read_container_restart(json::Reader& reader, Container& out) {
   std::string_view policy;

@@ -1,7 +1,7 @@
 // kube/pod.h
 //
 // Pod, as operator and bridge read it. Kept by the hundred thousand, so it is built of
-// kube/compact.h's parts: about 2 KB for a usual pod. A value; immutable in stores.
+// kube/compact.h's parts: about 1 KB for a usual pod. A value; immutable in stores.
 #pragma once
 
 #include <cstdint>
@@ -74,12 +74,11 @@ struct SchedulingGroup {
 enum class RestartPolicy : std::uint8_t { kAlways, kOnFailure, kNever };
 bool read(json::Reader& reader, RestartPolicy& out);
 
+// What pods of one template have in common; what each has for itself is in Pod.
 struct PodSpec {
-  Text node_name;
   Text scheduler_name;
   Text service_account;
   Text priority_class;
-  Text hostname;
   Text subdomain;
   json::StringMap node_selector;
   Rare<Affinity> affinity;
@@ -181,7 +180,9 @@ struct Pod {
   inline static const Resource kResource{"", "v1", "pods", "Pod", true};
 
   Meta meta;
-  PodSpec spec;
+  Text node_name;  // spec.nodeName
+  Text hostname;   // spec.hostname
+  Shared<PodSpec> spec;
   PodStatus status;
 
   // Its containers have ended for good: Succeeded or Failed.
@@ -189,12 +190,21 @@ struct Pod {
     return status.phase == PodPhase::kSucceeded || status.phase == PodPhase::kFailed;
   }
   bool ready() const { return is_true(status.conditions, "Ready"); }
+  void share_with(const Pod& earlier) {
+    meta.share_with(earlier.meta);
+    share_equal(spec, earlier.spec);
+  }
 
   bool operator==(const Pod&) const = default;
 };
 
+namespace detail {
+void read_pod_spec(json::Reader& reader, Pod& out);
+}  // namespace detail
+
 constexpr auto json_fields(json::Tag<Pod>) {
-  return json::fields(json::field("metadata", &Pod::meta), json::field("spec", &Pod::spec),
+  return json::fields(json::field("metadata", &Pod::meta),
+                      json::field("spec", &detail::read_pod_spec),
                       json::field("status", &Pod::status));
 }
 
