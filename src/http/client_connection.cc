@@ -10,6 +10,8 @@ namespace {
 constexpr int kMaxInterimResponses = 16;
 // Below this, copying is cheaper than a second packet.
 constexpr std::size_t kCopyBodyUpTo = std::size_t{32} * 1024;
+// So much comes when a TLS record of the largest size was waiting, and others may be behind it.
+constexpr std::size_t kLargeRead = std::size_t{16} * 1024;
 
 // A stream whose first bytes were read ahead by somebody else.
 class PrefixedStream final : public net::Stream {
@@ -24,6 +26,7 @@ class PrefixedStream final : public net::Stream {
     prefix_.erase(0, count);
     co_return count;
   }
+  void pause_reading() override { rest_->pause_reading(); }
   Task<Result<void>> write(std::string_view bytes) override { return rest_->write(bytes); }
   Task<Result<void>> finish() override { return rest_->finish(); }
   void close() override {
@@ -71,13 +74,14 @@ Result<ParserEvent> ClientConnection::parse() {
   return event;
 }
 
-Task<Result<void>> ClientConnection::read_more() {
+Task<Result<bool>> ClientConnection::read_more() {
   if (end_seen_) co_return fail(Code::kTransient, "the server closed the connection in mid-answer");
-  MS_CO_TRY(const std::size_t count, co_await stream_->read_some(buffer_.space()));
+  const std::span<char> space = buffer_.space();
+  MS_CO_TRY(const std::size_t count, co_await stream_->read_some(space));
   buffer_.commit(count);
   end_seen_ = count == 0;
   answered_ = answered_ || count > 0;
-  co_return Result<void>();
+  co_return count == space.size() || count >= kLargeRead;
 }
 
 Task<Result<ResponseHead*>> ClientConnection::read_head() {

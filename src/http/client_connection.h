@@ -28,8 +28,10 @@ class ClientConnection {
   // The next piece of the body if it has arrived already. Empty view: the body has ended. nullopt:
   // call read_more() first.
   Result<std::optional<std::string_view>> take_body();
-  // Waits for bytes, or for the end of the connection.
-  Task<Result<void>> read_more();
+  // Waits for bytes, or for the end of the connection. True if more seem to have come already.
+  Task<Result<bool>> read_more();
+  // See net::Stream.
+  void pause_reading() { stream_->pause_reading(); }
 
   // Any byte of the answer has arrived: the server has seen the request.
   bool answered() const { return answered_; }

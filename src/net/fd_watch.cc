@@ -19,23 +19,38 @@ FdWatch::FdWatch(EventLoop& loop)
 
 Result<std::shared_ptr<FdWatch>> FdWatch::own(EventLoop& loop, int fd) {
   std::shared_ptr<FdWatch> watch(new FdWatch(loop));
-  boost::system::error_code error;
-  watch->impl_->descriptor.assign(fd, error);
-  if (error) {
-    ::close(fd);
-    return fail(os_error(error.value()));
-  }
   watch->fd_ = fd;
+  watch->attach();
+  if (watch->closed()) return fail(*watch->why_closed_);
   return watch;
 }
 
-FdWatch::~FdWatch() = default;
+FdWatch::~FdWatch() { close(); }
 
 void FdWatch::close() {
   if (closed()) return;
-  fd_ = -1;
+  const int fd = std::exchange(fd_, -1);
   boost::system::error_code ignored;
-  impl_->descriptor.close(ignored);
+  if (attached_) {
+    impl_->descriptor.close(ignored);
+  } else {
+    ::close(fd);
+  }
+}
+
+void FdWatch::attach() {
+  boost::system::error_code error;
+  impl_->descriptor.assign(fd_, error);
+  attached_ = !error;
+  if (attached_) return;
+  close();
+  why_closed_ = os_error(error.value());
+}
+
+void FdWatch::quiet() {
+  if (!attached_ || closed() || side(For::kRead).armed || side(For::kWrite).armed) return;
+  impl_->descriptor.release();
+  attached_ = false;
 }
 
 void FdWatch::arm(For what) {
@@ -62,6 +77,7 @@ FdWatch::Awaiter::~Awaiter() {
 
 bool FdWatch::Awaiter::suspend(std::coroutine_handle<> self, CancelScope* scope) {
   scope_ = scope;
+  if (!watch_->attached_ && !watch_->closed()) watch_->attach();
   if (watch_->closed() || (scope != nullptr && scope->cancelled())) return false;
   watch_->side(what_).waiter = self;
   watch_->arm(what_);
@@ -73,7 +89,9 @@ bool FdWatch::Awaiter::suspend(std::coroutine_handle<> self, CancelScope* scope)
 
 Result<void> FdWatch::Awaiter::await_resume() const {
   if (scope_ != nullptr && scope_->cancelled()) return fail(*scope_->reason());
-  if (watch_->closed()) return fail(Code::kCancelled, "the socket was closed");
+  if (watch_->closed()) {
+    return fail(watch_->why_closed_.value_or(Error(Code::kCancelled, "the socket was closed")));
+  }
   return {};
 }
 

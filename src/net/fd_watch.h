@@ -35,6 +35,11 @@ class FdWatch : public std::enable_shared_from_this<FdWatch> {
   // Waits end with kCancelled.
   void close();
 
+  // Until the next wait nothing that happens here wakes the loop, as it otherwise does even when
+  // nobody waits. Also forgets a wait for writability, which else would wake each later wait for
+  // bytes once in vain. Does nothing while somebody waits.
+  void quiet();
+
   class Awaiter {
    public:
     Awaiter(std::shared_ptr<FdWatch> watch, For what) : watch_(std::move(watch)), what_(what) {}
@@ -69,11 +74,15 @@ class FdWatch : public std::enable_shared_from_this<FdWatch> {
 
   explicit FdWatch(EventLoop& loop);
   Side& side(For what) { return sides_[what == For::kRead ? 0 : 1]; }
+  // Closes the descriptor where it fails.
+  void attach();
   void arm(For what);
   void wake(For what);
 
   EventLoop& loop_;
   int fd_ = -1;
+  bool attached_ = false;            // The loop is woken by what happens here.
+  std::optional<Error> why_closed_;  // Unset: by a call of close().
   std::array<Side, 2> sides_;
   std::unique_ptr<Impl> impl_;
 };

@@ -70,6 +70,7 @@ Task<Result<std::unique_ptr<Stream>>> connect_socket(EventLoop* loop, SocketAddr
     const int number = errno;
     if (number == EINPROGRESS) {
       MS_CO_CHECK(co_await finish_connecting(watch));
+      watch->quiet();  // It is writable from now on, and nobody wants to hear of it.
       break;
     }
     if (number != EINTR && number != EAGAIN) co_return fail(os_error(number));

@@ -63,6 +63,12 @@ class SocketStream final : public Stream {
     }
   }
 
+  void pause_reading() override {
+    state_->watch->quiet();
+    state_->reads_this_turn = 0;
+    state_->drained = false;
+  }
+
   Task<Result<void>> write(std::string_view bytes) override {
     const auto state = state_;
     const Context context = co_await current_context();

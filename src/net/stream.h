@@ -27,6 +27,9 @@ class Stream {
 
   // At least one byte, or 0 at the end of the stream. `into` must live until the task ends.
   virtual Task<Result<std::size_t>> read_some(std::span<char> into) = 0;
+  // Nothing will be read for a moment, so what arrives meanwhile need not wake the loop. The next
+  // read takes it.
+  virtual void pause_reading() {}
   // All of it or an error. `bytes` must live until the task ends.
   virtual Task<Result<void>> write(std::string_view bytes) = 0;
   // Says that nothing more will be written; reading goes on. For TLS, a proper close_notify.

@@ -13,8 +13,8 @@
 namespace mainspring::net {
 namespace {
 
-// What an idle stream waits with. A read that fills it is followed by larger ones, until one does
-// not: streams that move much get large reads, thousands of idle ones cost little.
+// What an idle stream waits with. A read that fills it is followed by larger ones, until one is
+// smaller than it: streams that move much get large reads, thousands of idle ones cost little.
 constexpr std::size_t kIdleBuffer = 1'024;
 constexpr std::size_t kBusyBuffer = 32'768;
 // Plain bytes encrypted before they are handed on: two full records.
@@ -150,7 +150,7 @@ Task<Result<void>> fill(StatePtr state) {
                                               "TLS handshake"));
   }
   wire.in_end = *count;
-  wire.busy = *count == wanted;
+  wire.busy = *count >= kIdleBuffer;
   co_return Result<void>();
 }
 
@@ -189,6 +189,22 @@ Task<Result<void>> handshake(StatePtr state) {
   co_return result;
 }
 
+// Takes what is here of all records, because OpenSSL gives out one a call. Says why it stopped.
+int take(State& state, std::span<char> into, std::size_t& taken) {
+  while (taken < into.size()) {
+    const std::span<char> rest = into.subspan(taken);
+    std::size_t count = 0;
+    const int done = SSL_read_ex(state.ssl.get(), rest.data(), rest.size(), &count);
+    if (done != 1) return SSL_get_error(state.ssl.get(), done);
+    taken += count;
+  }
+  return SSL_ERROR_NONE;
+}
+
+bool is_failure(int want) {
+  return want != SSL_ERROR_NONE && want != SSL_ERROR_WANT_READ && want != SSL_ERROR_ZERO_RETURN;
+}
+
 class TlsStream final : public Stream {
  public:
   explicit TlsStream(StatePtr state) : state_(std::move(state)) {}
@@ -202,17 +218,20 @@ class TlsStream final : public Stream {
     for (;;) {
       if (state->broken) co_return fail(*state->broken);
       ERR_clear_error();
-      std::size_t count = 0;
-      const int done = SSL_read_ex(state->ssl.get(), into.data(), into.size(), &count);
-      if (done == 1) co_return count;
-      const int want = SSL_get_error(state->ssl.get(), done);
+      std::size_t taken = 0;
+      const int want = take(*state, into, taken);
+      if (taken > 0 && !is_failure(want)) co_return taken;
       if (want == SSL_ERROR_ZERO_RETURN) co_return std::size_t{0};
-      if (want != SSL_ERROR_WANT_READ) {
-        co_return co_await give_up(state, tls_error(state->verdict));
+      if (is_failure(want)) {
+        auto failure = co_await give_up(state, tls_error(state->verdict));
+        if (taken == 0) co_return failure;
+        co_return taken;
       }
       MS_CO_CHECK(co_await fill(state));
     }
   }
+
+  void pause_reading() override { state_->raw->pause_reading(); }
 
   Task<Result<void>> write(std::string_view bytes) override {
     const StatePtr state = state_;

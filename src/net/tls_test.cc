@@ -390,7 +390,18 @@ TEST(Tls, AKeptConnectionIsGoodUntilThePeerLeaves) {
   EXPECT_FALSE(tls.client->idle_and_open());
 }
 
-TEST(Tls, BytesChangedOnTheWayAreNoticed) {
+TEST(Tls, OneReadTakesAllRecordsThatHaveCome) {
+  Handshake tls;
+  tls.run(trusting(), serving(ca().issue_local()));
+  for (const char* word : {"one ", "two ", "three"}) {
+    ASSERT_TRUE(tls.executor.run(tls.server->write(word)).has_value());
+  }
+  char buffer[100];
+  ASSERT_EQ(tls.executor.run(tls.client->read_some(buffer)), Result<std::size_t>(13u));
+  EXPECT_EQ(std::string_view(buffer, 13), "one two three");
+}
+
+TEST(Tls, BytesChangedOnTheWayAreNoticedAndThoseBeforeThemAreNotLost) {
   VirtualExecutor executor;
   auto [client_end, client_wire] = make_memory_streams();
   auto [server_end, server_wire] = make_memory_streams();
@@ -414,10 +425,15 @@ TEST(Tls, BytesChangedOnTheWayAreNoticed) {
   group.spawn(first_read(server.get()));
   executor.run_ready();
   ASSERT_NE(client, nullptr);
-  tamper = true;
+  ASSERT_TRUE(executor.run(client->write("x")).has_value());  // For the read above.
   ASSERT_TRUE(executor.run(client->write("hello")).has_value());
+  tamper = true;
+  ASSERT_TRUE(executor.run(client->write(" world")).has_value());
+  char buffer[100];
+  EXPECT_EQ(executor.run(server->read_some(buffer)), Result<std::size_t>(5u));
   auto result = executor.run(read_to_end(server.get()));
   ASSERT_FALSE(result.has_value());
+  EXPECT_THAT(result.error().message(), HasSubstr("bad record mac"));
   EXPECT_EQ(result.error().code(), Code::kTransient);
 }
 
