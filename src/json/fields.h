@@ -59,16 +59,18 @@ constexpr Field<Access> field(std::string_view name, Access access) {
   return {name, access};
 }
 
-// A hash of the length and four characters: enough to tell the keys of one object apart, and
-// nothing that has to look at every character of a key that nobody wants.
-constexpr std::uint64_t key_hash(const char* key, std::size_t size, std::uint64_t seed) {
+// A hash of the length and a few characters: enough to tell the keys of one object apart, and
+// nothing that has to look at every character of a key that nobody wants. Four characters do for
+// most tables; `closely` takes two more.
+constexpr std::uint64_t key_hash(const char* key, std::size_t size, std::uint64_t seed,
+                                 bool closely) {
   if (size == 0) return 0;
   const auto at = [&](std::size_t i) {
     return static_cast<std::uint64_t>(static_cast<unsigned char>(key[i]));
   };
-  const std::uint64_t mix = at(0) | at(size / 2) << 8 | at(size - 1) << 16 |
-                            at(size - (size > 1 ? 2 : 1)) << 24 |
-                            static_cast<std::uint64_t>(size) << 32;
+  std::uint64_t mix = at(0) | at(size / 2) << 8 | at(size - 1) << 16 |
+                      at(size - (size > 1 ? 2 : 1)) << 24 | static_cast<std::uint64_t>(size) << 32;
+  if (closely) mix ^= at(size / 4) << 4 ^ at(3 * size / 4) << 12;
   return (mix * seed) >> 40;
 }
 
@@ -80,14 +82,16 @@ class Fields {
 
   consteval explicit Fields(Field<Accesses>... entries)
       : names_{entries.name...}, accesses_{entries.access...} {
-    for (std::uint64_t seed = 0x9E3779B97F4A7C15;; seed = seed * 0xD1342543DE82EF95 + 0x6A09E667) {
-      if (place(seed | 1)) break;
+    constexpr int kTries = 100;
+    std::uint64_t seed = 0x9E3779B97F4A7C15;
+    for (int tries = 0; !place(seed | 1, tries >= kTries); ++tries) {
+      seed = seed * 0xD1342543DE82EF95 + 0x6A09E667;
     }
   }
 
   // The only entry that `key` can be, or kCount. Whether it is that one, name<I>() tells.
   constexpr std::size_t candidate(std::string_view key) const {
-    return slots_[key_hash(key.data(), key.size(), seed_) % kSlots];
+    return slots_[key_hash(key.data(), key.size(), seed_, closely_) % kSlots];
   }
 
   template <std::size_t I>
@@ -102,11 +106,12 @@ class Fields {
  private:
   static constexpr std::size_t kSlots = std::bit_ceil(kCount * kCount / 2 + 4);
 
-  constexpr bool place(std::uint64_t seed) {
+  constexpr bool place(std::uint64_t seed, bool closely) {
     seed_ = seed;
+    closely_ = closely;
     slots_.fill(static_cast<std::uint8_t>(kCount));
     for (std::size_t i = 0; i < kCount; ++i) {
-      auto& slot = slots_[key_hash(names_[i].data(), names_[i].size(), seed) % kSlots];
+      auto& slot = slots_[key_hash(names_[i].data(), names_[i].size(), seed, closely) % kSlots];
       if (slot != kCount) return false;
       slot = static_cast<std::uint8_t>(i);
     }
@@ -117,6 +122,7 @@ class Fields {
   std::tuple<Accesses...> accesses_;
   std::array<std::uint8_t, kSlots> slots_{};
   std::uint64_t seed_ = 0;
+  bool closely_ = false;
 };
 
 template <class... Accesses>

@@ -390,5 +390,27 @@ TEST(Reader, RefusesABrokenSmallObjectAsItDoesALargeOne) {
             "number: expected a number, found a string (at byte 21)");
 }
 
+// The same length, first, middle and last two characters.
+struct Twins {
+  std::int64_t maximums = 0, minimums = 0;
+  std::string id_set, offset;
+};
+constexpr auto json_fields(Tag<Twins>) {
+  return fields(field("maximums", &Twins::maximums), field("minimums", &Twins::minimums),
+                field("het_job_id_set", &Twins::id_set), field("het_job_offset", &Twins::offset),
+                field("fifth", [](Reader& reader, Twins&) { reader.skip(); }));
+}
+
+TEST(Reader, TellsKeysApartThatLookAlike) {
+  Reader reader;
+  const auto read = decode<Twins>(
+      reader, R"({"minimums":2,"other":0,"het_job_offset":"b","maximums":1,"het_job_id_set":"a"})");
+  ASSERT_TRUE(read) << read.error().to_string();
+  EXPECT_EQ(read->maximums, 1);
+  EXPECT_EQ(read->minimums, 2);
+  EXPECT_EQ(read->id_set, "a");
+  EXPECT_EQ(read->offset, "b");
+}
+
 }  // namespace
 }  // namespace mainspring::json
