@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "kube/kubeconfig.h"
-#include "kube/small_file.h"
+#include "net/small_file.h"
 
 namespace mainspring::kube {
 namespace {
@@ -36,7 +36,7 @@ Result<std::vector<Kubeconfig>> read_kubeconfigs(const ConfigOptions& options,
                                                  const std::vector<std::string>& files) {
   std::vector<Kubeconfig> found;
   for (const std::string& file : files) {
-    auto text = read_small_file(file);
+    auto text = net::read_small_file(file);
     if (!text) {
       if (text.error().code() == Code::kNotFound && options.kubeconfig.empty()) continue;
       return fail(std::move(text).error().with_context("kubeconfig"));
@@ -90,14 +90,14 @@ Result<Config> load_in_cluster_config(const ConfigOptions& options) {
   config.token_file = folder + "token";
   config.ca.file = folder + "ca.crt";
   for (const std::string& file : {config.token_file, config.ca.file}) {
-    auto text = read_small_file(file);
+    auto text = net::read_small_file(file);
     if (text) continue;
     return fail(Code::kNotFound,
                 fmt::format("service account: {}: mount its token "
                             "(automountServiceAccountToken: true), or set KUBECONFIG",
                             text.error().to_string()));
   }
-  if (auto ns = read_small_file(folder + "namespace"); ns && !trim(*ns).empty()) {
+  if (auto ns = net::read_small_file(folder + "namespace"); ns && !trim(*ns).empty()) {
     config.ns = std::string(trim(*ns));
   }
   if (!options.ns.empty()) config.ns = options.ns;

@@ -5,9 +5,9 @@
 
 #include "base/base64.h"
 #include "kube/exec_credentials.h"
-#include "kube/small_file.h"
 #include "kube/token_credentials.h"
 #include "net/rotating_tls.h"
+#include "net/small_file.h"
 
 namespace mainspring::kube {
 namespace {
@@ -100,7 +100,7 @@ Result<json::Value> cluster_info(const Config& config) {
   if (config.insecure_skip_tls_verify) cluster["insecure-skip-tls-verify"] = true;
   std::string ca = config.ca.text.reveal();
   if (!config.ca.file.empty()) {
-    MS_TRY(ca, read_small_file(config.ca.file));
+    MS_TRY(ca, net::read_small_file(config.ca.file));
   }
   if (!ca.empty()) cluster["certificate-authority-data"] = base64_encode(ca);
   if (!config.proxy_url.empty()) cluster["proxy-url"] = config.proxy_url.reveal();

@@ -4,7 +4,7 @@
 
 #include "base/base64.h"
 #include "base/text.h"
-#include "kube/small_file.h"
+#include "net/small_file.h"
 
 namespace mainspring::kube {
 namespace {
@@ -55,7 +55,7 @@ Result<std::shared_ptr<TokenFile>> TokenFile::open(Options options) {
 Result<void> TokenFile::look() {
   const TimePoint now = options_.clock->now();
   next_look_ = now + options_.check_every;
-  MS_TRY(const std::string text, read_small_file(options_.path, kMaxToken));
+  MS_TRY(const std::string text, net::read_small_file(options_.path, kMaxToken));
   Secret found{std::string(trim(text))};
   MS_CHECK(check_token(found, "the token file " + options_.path));
   if (found == token_) return {};

@@ -1,4 +1,4 @@
-#include "kube/small_file.h"
+#include "net/small_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,13 +9,13 @@
 
 #include "net/os_error.h"
 
-namespace mainspring::kube {
+namespace mainspring::net {
 
 Result<std::string> read_small_file(const std::string& path, std::size_t max_bytes) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
     if (errno == ENOENT) return fail(Code::kNotFound, path + " does not exist");
-    return fail(net::os_error(errno).with_context("reading " + path));
+    return fail(os_error(errno).with_context("reading " + path));
   }
   std::string text;
   std::array<char, std::size_t{16} * 1024> buffer;
@@ -25,11 +25,11 @@ Result<std::string> read_small_file(const std::string& path, std::size_t max_byt
   }
   const int error = errno;
   ::close(fd);
-  if (count < 0) return fail(net::os_error(error).with_context("reading " + path));
+  if (count < 0) return fail(os_error(error).with_context("reading " + path));
   if (text.size() > max_bytes) {
     return fail(Code::kTooLarge, fmt::format("{} is larger than {} bytes", path, max_bytes));
   }
   return text;
 }
 
-}  // namespace mainspring::kube
+}  // namespace mainspring::net

@@ -1,6 +1,6 @@
-// kube/small_file.h
+// net/small_file.h
 //
-// Reading the small local files that say who we are: kubeconfig, tokens, namespaces. Blocks for as
+// Reading the small local files that say who we are: kubeconfig, tokens, keys. Blocks for as
 // long as the disk does.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 #include "base/result.h"
 
-namespace mainspring::kube {
+namespace mainspring::net {
 
 // kNotFound where there is no such file; kTooLarge beyond `max_bytes`.
 Result<std::string> read_small_file(const std::string& path,
                                     std::size_t max_bytes = std::size_t{4} << 20);
 
-}  // namespace mainspring::kube
+}  // namespace mainspring::net
