@@ -63,7 +63,7 @@ constexpr Field<Access> field(std::string_view name, Access access) {
 // nothing that has to look at every character of a key that nobody wants. Four characters do for
 // most tables; `closely` takes two more.
 constexpr std::uint64_t key_hash(const char* key, std::size_t size, std::uint64_t seed,
-                                 bool closely) {
+                                 bool closely = false) {
   if (size == 0) return 0;
   const auto at = [&](std::size_t i) {
     return static_cast<std::uint64_t>(static_cast<unsigned char>(key[i]));

@@ -28,10 +28,9 @@ StringList shared_keys(std::span<const StringMap::Member> members) {
   if (members.empty() || members.size() > kMostKeys) return list();
   const std::string_view first = members.front().first;
   const std::string_view last = members.back().first;
-  StringList& known =
-      recent[(key_hash(first.data(), first.size(), kSeed, false) +
-              3 * key_hash(last.data(), last.size(), kSeed, false) + members.size()) %
-             kRemembered];
+  StringList& known = recent[(key_hash(first.data(), first.size(), kSeed) +
+                              3 * key_hash(last.data(), last.size(), kSeed) + members.size()) %
+                             kRemembered];
   const auto same = [](const StringMap::Member& member, std::string_view key) {
     return member.first == key;
   };

@@ -17,7 +17,8 @@ ROOMS = {
     "http": ["net"],
     "kube": ["http", "json"],
     "control": ["kube"],
-    "app": ["control"],
+    "slurm": ["http", "json"],
+    "app": ["control", "slurm"],
 }
 
 # First part of the include -> the rooms whose .cc files may have it. None: any .cc file.

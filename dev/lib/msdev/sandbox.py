@@ -72,14 +72,16 @@ class Sandbox:
 
     def first_process(self) -> int | None:
         """The machine's number of the process that everything inside depends on."""
-        outer = self.daemon("sandbox").pid()
-        if outer is None:
-            return None
-        try:
-            children = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
-        except OSError:
-            return None
-        return int(children[0]) if children else None
+        return _child(self.daemon("sandbox").pid())
+
+    def process(self, daemon: str) -> int | None:
+        """Of a daemon itself; that of daemon() only waits for it."""
+        return _child(self.daemon(daemon).pid())
+
+    def kill(self, daemon: str) -> None:
+        """As a crash would end it. Returns when it is gone."""
+        os.kill(self.process(daemon), signal.SIGKILL)
+        wait_for(lambda: self.daemon(daemon).pid() is None, 10)
 
     def command(
         self, argv, user: str = "root", hostname: str = "", env: dict | None = None
@@ -148,3 +150,11 @@ class Sandbox:
 
     def _environment(self) -> dict:
         return {"PATH": PATH, MARK: str(self.folder)}
+
+
+def _child(pid: int | None) -> int | None:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return None
+    return int(children[0]) if children else None

@@ -199,23 +199,30 @@ class Instance:
         run("slurmdbd", ["/usr/sbin/slurmdbd", "-D"], user="slurm")
         self._wait_for_port("slurmdbd", plan)
 
-    def _start_daemons(self, plan: Plan) -> None:
-        run = self.sandbox.start_daemon
-        run("slurmctld", ["/usr/sbin/slurmctld", "-D"], user="slurm")
+    def start_slurmctld(self, plan: Plan) -> None:
+        """Also again, after it was killed."""
+        self.sandbox.start_daemon("slurmctld", ["/usr/sbin/slurmctld", "-D"], user="slurm")
         self._wait_for_port("slurmctld", plan)
-        for name in plan.node_names:
-            conf = slurm_conf.node_conf(plan, name)
-            run(name, ["/usr/sbin/slurmd", "-D", "-Z", "-N", name, "--conf", conf], hostname=name)
+
+    def start_slurmrestd(self, plan: Plan, name: str = "slurmrestd", port: int = 0) -> None:
         # 24.11 has no util plugin, and ends if it is given the accounting one without accounting.
         plugins = ["slurmctld"] + ["slurmdbd"] * plan.accounting
         plugins += ["util"] * (plan.version != "24.11")
-        run(
-            "slurmrestd",
+        self.sandbox.start_daemon(
+            name,
             ["/usr/sbin/slurmrestd", "-a", "rest_auth/jwt", "-s", ",".join(plugins), "-t", "4"]
-            + [f"{ADDRESS}:{plan.port('slurmrestd')}"],
+            + [f"{ADDRESS}:{port or plan.port('slurmrestd')}"],
             user="65534",
             env={"SLURM_JWT": "daemon"},
         )
+
+    def _start_daemons(self, plan: Plan) -> None:
+        self.start_slurmctld(plan)
+        for name in plan.node_names:
+            conf = slurm_conf.node_conf(plan, name)
+            argv = ["/usr/sbin/slurmd", "-D", "-Z", "-N", name, "--conf", conf]
+            self.sandbox.start_daemon(name, argv, hostname=name)
+        self.start_slurmrestd(plan)
 
     def _wait(self, daemon: str, condition) -> None:
         """For `condition`, as long as the daemon lives."""

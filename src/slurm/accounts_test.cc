@@ -1,0 +1,148 @@
+#include "slurm/accounts.h"
+
+#include <gmock/gmock.h>
+
+#include "slurm/api_testing.h"
+
+namespace mainspring::slurm {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class AccountingTest : public ApiTest {
+ protected:
+  Accounting accounting() { return Accounting(client()); }
+  static AccountSpec physics() {
+    AccountSpec spec;
+    spec.name = "phys";
+    spec.description = "physics";
+    spec.organization = "uni";
+    return spec;
+  }
+};
+
+TEST_F(AccountingTest, ARecordIsWrittenAndReadAgain) {
+  constexpr const char* kThere =
+      R"({"accounts":[{"name":"phys","description":"physics","organization":"uni"}]})";
+  answer_as("acct_create");
+  answer(kThere);
+  answer(kThere);
+  const auto made = run(accounting().accounts().write(physics()));
+  ASSERT_TRUE(made) << why(made);
+  EXPECT_EQ(made->organization, "uni");
+  expect_asked_as("acct_create");
+  EXPECT_EQ(asked(1), "GET /slurmdb/v0.0.45/account/phys");
+}
+
+TEST_F(AccountingTest, ARecordThatIsNotAsWrittenIsAConflict) {
+  answer();
+  answer(R"({"accounts":[{"name":"phys","description":"old","organization":"uni"}]})");
+  const auto made = run(accounting().accounts().write(physics()));
+  EXPECT_EQ(code_of(made), Code::kConflict);
+  EXPECT_THAT(why(made), HasSubstr(R"(description is "old", not "physics")"));
+}
+
+TEST_F(AccountingTest, NumbersInSlurmsShapeAreComparedByWhatWasSent) {
+  answer_as("qos_create");
+  constexpr const char* kThere = R"({"qos":[{"name":"high","description":"hi",)"
+                                 R"("priority":{"set":true,"infinite":false,"number":100}}]})";
+  answer(kThere);
+  answer(kThere);
+  QosSpec spec;
+  spec.name = "high";
+  spec.description = "hi";
+  spec.priority = 100;
+  const auto made = run(accounting().qos().write(spec));
+  ASSERT_TRUE(made) << why(made);
+  EXPECT_EQ(made->priority.value_or(0), 100);
+}
+
+TEST_F(AccountingTest, WhatSlurmdbdDoesNotKnowIsNotFoundInEveryShape) {
+  answer(R"({"users":[],"warnings":[{"description":"slurmdb_users_get() found nothing"}]})");
+  EXPECT_EQ(code_of(run(accounting().users().get("nope"))), Code::kNotFound);
+  answer("", 304);
+  EXPECT_EQ(code_of(run(accounting().users().remove("nope"))), Code::kNotFound);
+  // 24.11
+  answer(
+      R"({"removed_qos":[],"warnings":[{"description":"slurmdb_qos_remove(0x7f) found nothing"}]})");
+  EXPECT_EQ(code_of(run(accounting().qos().remove("nope"))), Code::kNotFound);
+  answer(R"({"removed_qos":["high"]})");
+  EXPECT_TRUE(run(accounting().qos().remove("high")));
+}
+
+TEST_F(AccountingTest, AnAssociationThatSlurmdbdIgnoredIsAConflict) {
+  answer_as("assoc_create");
+  answer(R"({"associations":[]})");
+  AssociationSpec spec;
+  spec.account = "phys";
+  spec.cluster = "cluster_a_sid";
+  const auto made = run(accounting().write_association(spec));
+  EXPECT_EQ(code_of(made), Code::kConflict);
+  EXPECT_EQ(asked(1), "GET /slurmdb/v0.0.45/associations/?account=phys&cluster=cluster_a_sid");
+}
+
+TEST_F(AccountingTest, AssociationsAreNeverAllRemovedByAccident) {
+  EXPECT_EQ(code_of(run(accounting().remove_associations({}))), Code::kInvalid);
+  EXPECT_THAT(transport_.asked, IsEmpty());
+}
+
+TEST_F(AccountingTest, UsersArePutIntoAccounts) {
+  answer_as("users_assoc_create");
+  answer_as("assoc_list");
+  UserAssociation request;
+  request.users = {"alice"};
+  request.accounts = {"chem"};
+  request.clusters = {"cluster_a_sid"};
+  request.fairshare = 5;
+  request.administrator_level = {"None"};
+  const auto made = run(accounting().add_users(request));
+  ASSERT_TRUE(made) << why(made);
+  ASSERT_EQ(made->size(), 1U);
+  EXPECT_EQ(made->front().about.user, "alice");
+  expect_asked_as("users_assoc_create");
+}
+
+TEST_F(AccountingTest, PastJobsAreSelected) {
+  answer_as("db_job");
+  const auto job = run(accounting().job(JobId(4)));
+  ASSERT_TRUE(job) << why(job);
+  expect_asked_as("db_job");
+
+  answer(R"({"jobs":[]})");
+  DbJobFilter filter;
+  filter.users = {"alice", "bob"};
+  filter.start = 1794804000;
+  EXPECT_TRUE(run(accounting().jobs(filter, [](const auto&) {})));
+  EXPECT_EQ(asked(1),
+            "GET /slurmdb/v0.0.45/jobs/"
+            "?users=alice&users=bob&start_time=uts1794804000&skip_steps=true");
+}
+
+TEST_F(AccountingTest, APastJobIsCommentedOn) {
+  answer_as("job_admin_comment_db");
+  answer_as("db_job");
+  DbJobUpdate update;
+  update.admin_comment = "from db";
+  EXPECT_TRUE(run(accounting().update_job(JobId(4), update)));
+  expect_asked_as("job_admin_comment_db");
+  answer("", 304);
+  EXPECT_EQ(code_of(run(accounting().update_job(JobId(9999), update))), Code::kNotFound);
+}
+
+TEST_F(AccountingTest, TheRestIsRead) {
+  answer_as("db_tres");
+  answer_as("db_clusters");
+  answer_as("db_users");
+  answer_as("db_qos");
+  answer_as("db_instances");
+  EXPECT_FALSE(run(accounting().tres())->empty());
+  EXPECT_FALSE(run(accounting().clusters().list())->empty());
+  EXPECT_FALSE(run(accounting().users().list())->empty());
+  EXPECT_EQ(run(accounting().qos().list({{"with_deleted", "true"}}))->front().name, "normal");
+  EXPECT_EQ(run(accounting().instances())->size(), 4U);
+  EXPECT_EQ(asked(3), "GET /slurmdb/v0.0.45/qos/?with_deleted=true");
+}
+
+}  // namespace
+}  // namespace mainspring::slurm

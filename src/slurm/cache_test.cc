@@ -1,0 +1,290 @@
+#include "slurm/cache.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/task_group.h"
+#include "slurm/model_slurm.h"
+
+namespace mainspring::slurm {
+namespace {
+
+using testing::HasSubstr;
+using Base = JobState::Base;
+const NodeState kIdle = NodeState::Base::kIdle;
+
+class CacheTest : public testing::Test {
+ protected:
+  void start(CacheOptions options = {}) {
+    cache_ = std::make_unique<Cache>(executor_, random_, slurm_, std::move(options));
+    cache_->jobs().add_handler([this](const auto& before, const auto& after) {
+      told_.push_back(fmt::format("{}:{}>{}", (after ? after : before)->id.text(),
+                                  before ? before->state.to_string() : "-",
+                                  after ? after->state.to_string() : "-"));
+    });
+    running_.emplace(executor_);
+    running_->spawn(cache_->run());
+    executor_.advance(seconds(1));
+    told_.clear();
+  }
+  std::string state(std::uint32_t id) {
+    const auto job = cache_->jobs().get({{}, JobId(id).text()});
+    return job ? job->state.to_string() : "none";
+  }
+  // How long it takes from the change until the waiting task goes on.
+  void wait_in_background(std::uint32_t id, Duration limit = minutes(5)) {
+    running_->spawn(note_when_left(this, JobId(id), limit));
+    executor_.run_ready();
+  }
+  static Task<Result<void>> note_when_left(CacheTest* test, JobId id, Duration limit) {
+    test->waited_ = co_await test->cache_->wait_for_job(
+        id, [](const Job& job) { return job.state.has_left_queue(); }, limit);
+    test->waited_at_ = test->executor_.now();
+    co_return Result<void>();
+  }
+  static Task<Result<void>> note_node(CacheTest* test, std::string name) {
+    test->waited_node_ = co_await test->cache_->wait_for_node(
+        std::move(name), [](const Node& node) { return node.state.is_drained(); }, minutes(5));
+    test->waited_at_ = test->executor_.now();
+    co_return Result<void>();
+  }
+
+  net::VirtualExecutor executor_;
+  Random random_{1};
+  ModelSlurm slurm_{executor_, random_};
+  std::vector<std::string> told_;
+  std::optional<Result<std::shared_ptr<const Job>>> waited_;
+  std::optional<Result<std::shared_ptr<const Node>>> waited_node_;
+  TimePoint waited_at_;
+  std::unique_ptr<Cache> cache_;
+  std::optional<net::TaskGroup> running_;
+};
+
+TEST_F(CacheTest, SaysThatItKnowsNothingUntilTheFirstList) {
+  slurm_.away = true;
+  start();
+  EXPECT_EQ(cache_->jobs_freshness().kind, Freshness::Kind::kNeverSynced);
+  EXPECT_THAT(to_string(cache_->nodes_freshness()), HasSubstr("never synced: slurmctld is away"));
+  slurm_.away = false;
+  slurm_.put_job(1, Base::kPending);
+  executor_.advance(minutes(2));
+  EXPECT_TRUE(cache_->jobs_freshness().fresh());
+  EXPECT_EQ(state(1), "PENDING");
+}
+
+TEST_F(CacheTest, IsNearlySilentAtRest) {
+  for (std::uint32_t id = 1; id < 50; ++id) slurm_.put_job(id, Base::kRunning, "n1");
+  slurm_.put_node("n1", kIdle);
+  start();
+  executor_.advance(minutes(1));
+  const int before = slurm_.total();
+  executor_.advance(hours(1));
+  EXPECT_LT(slurm_.total() - before, 720);
+  EXPECT_EQ(slurm_.requests["job"], 0);
+}
+
+TEST_F(CacheTest, ReadsOnlyTheJobsWhoseStateChanged) {
+  for (std::uint32_t id = 1; id < 50; ++id) slurm_.put_job(id, Base::kPending);
+  start();
+  slurm_.put_job(7, Base::kRunning, "n1");
+  slurm_.put_job(50, Base::kPending);
+  executor_.advance(seconds(15));
+  EXPECT_THAT(told_, testing::UnorderedElementsAre("7:PENDING>RUNNING", "50:->PENDING"));
+  EXPECT_EQ(slurm_.requests["job"], 2);
+  EXPECT_EQ(slurm_.requests["jobs"], 1);
+}
+
+TEST_F(CacheTest, GivesJobsThatNobodyCaresAboutTheirNewStateWithoutARead) {
+  slurm_.put_job(1, Base::kPending);
+  CacheOptions options;
+  options.cares_about = [](const JobPulse&) { return false; };
+  start(std::move(options));
+  slurm_.put_job(1, Base::kRunning);
+  executor_.advance(seconds(15));
+  EXPECT_EQ(state(1), "RUNNING");
+  EXPECT_EQ(slurm_.requests["job"], 0);
+}
+
+TEST_F(CacheTest, SeesWhatSomebodyWaitsForWithinThePace) {
+  slurm_.faults.latency = milliseconds(5);
+  slurm_.put_job(1, Base::kPending);
+  start();
+  for (int round = 0; round < 20; ++round) {
+    slurm_.put_job(1, Base::kPending);
+    ASSERT_TRUE(executor_.run(cache_->refresh_job(JobId(1))));
+    wait_in_background(1);
+    executor_.advance(milliseconds(700 + round * 13));
+    const TimePoint changed = executor_.now();
+    slurm_.put_job(1, Base::kRunning);
+    executor_.advance(seconds(1));
+    ASSERT_TRUE(waited_ && *waited_ && **waited_);
+    // One pace, and two answers of at most two ways each, of which one may have been under way.
+    EXPECT_LE(waited_at_ - changed, milliseconds(150 + 6 * 5));
+    waited_.reset();
+  }
+}
+
+TEST_F(CacheTest, AsksForAllThatIsWaitedForInOneRequest) {
+  for (std::uint32_t id = 1; id <= 500; ++id) slurm_.put_job(id, Base::kPending);
+  start();
+  for (std::uint32_t id = 1; id <= 150; ++id) wait_in_background(id, minutes(1));
+  executor_.advance(seconds(15));
+  EXPECT_EQ(slurm_.bulk_ids, 150);
+  EXPECT_LE(slurm_.requests["states"], 102);
+  EXPECT_EQ(slurm_.requests["job"], 0);
+}
+
+TEST_F(CacheTest, LeavesSlurmAloneWhenNobodyWaitsAnyMore) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  wait_in_background(1, seconds(2));
+  executor_.advance(seconds(3));
+  ASSERT_TRUE(waited_);
+  EXPECT_EQ(waited_->error().code(), Code::kTimeout);
+  const int before = slurm_.requests["states"];
+  executor_.advance(minutes(1));
+  EXPECT_EQ(slurm_.requests["states"], before);
+}
+
+TEST_F(CacheTest, ReadsAJobAtOnceThatIsNotKnownYetAndSaysWhenThereIsNone) {
+  start();
+  slurm_.put_job(9, Base::kRunning);
+  wait_in_background(9);
+  executor_.advance(milliseconds(1));
+  EXPECT_TRUE(waited_ && *waited_ && **waited_);
+  waited_.reset();
+  wait_in_background(10);
+  executor_.advance(milliseconds(1));
+  ASSERT_TRUE(waited_ && *waited_);
+  EXPECT_EQ(**waited_, nullptr);
+}
+
+TEST_F(CacheTest, WaitsForNodesAlsoForOneThatIsNotThereYet) {
+  start();
+  running_->spawn(note_node(this, "n1"));
+  executor_.advance(seconds(1));
+  slurm_.put_node("n1", {NodeState::Base::kIdle, {NodeState::Flag::kDrain}});
+  const TimePoint changed = executor_.now();
+  executor_.advance(seconds(1));
+  ASSERT_TRUE(waited_node_ && *waited_node_ && **waited_node_);
+  EXPECT_LE(waited_at_ - changed, milliseconds(150));
+}
+
+TEST_F(CacheTest, FollowsOwnedJobsClosely) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  auto interest = cache_->follow(JobId(1));
+  executor_.advance(seconds(3));
+  slurm_.put_job(1, Base::kRunning);
+  executor_.advance(seconds(2));
+  EXPECT_EQ(state(1), "RUNNING");
+  interest = {};
+  const int before = slurm_.requests["states"];
+  executor_.advance(minutes(1));
+  EXPECT_EQ(slurm_.requests["states"], before);
+}
+
+TEST_F(CacheTest, ShowsTheWriterWhatItWrote) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  slurm_.comment_job(1, "gang-1");
+  const auto job = executor_.run(cache_->refresh_job(JobId(1)));
+  ASSERT_TRUE(job && *job);
+  EXPECT_EQ((*job)->admin_comment, "gang-1");
+  EXPECT_EQ(cache_->jobs_by_admin_comment("gang-1").size(), 1);
+  slurm_.remove_job(1);
+  EXPECT_EQ(*executor_.run(cache_->refresh_job(JobId(1))), nullptr);
+}
+
+TEST_F(CacheTest, ReadsTheNodesOfAJobThatStarts) {
+  slurm_.put_node("n1", kIdle, {"main"});
+  slurm_.put_job(1, Base::kPending);
+  start();
+  slurm_.put_node("n1", NodeState::Base::kAllocated, {"main"});
+  slurm_.put_job(1, Base::kRunning, "n1");
+  ASSERT_TRUE(executor_.run(cache_->refresh_job(JobId(1))));
+  executor_.advance(milliseconds(1));
+  EXPECT_EQ(cache_->nodes_in_partition("main").at(0)->state.base(), NodeState::Base::kAllocated);
+  EXPECT_EQ(cache_->jobs_on_node("n1").size(), 1);
+}
+
+TEST_F(CacheTest, LooksAtOnceWhereAPushPointsAndAgainUntilSlurmSaysTheSame) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  cache_->pushed({.kind = PushedEvent::Kind::kJobStarted, .job = JobId(1)});
+  executor_.run_ready();
+  EXPECT_EQ(state(1), "PENDING");
+  slurm_.put_job(1, Base::kRunning);
+  executor_.advance(milliseconds(200));
+  EXPECT_EQ(state(1), "RUNNING");
+}
+
+TEST_F(CacheTest, BuriesNobodyOnOneAnswer) {
+  for (std::uint32_t id = 1; id <= 40; ++id) slurm_.put_job(id, Base::kRunning);
+  for (int i = 0; i < 40; ++i) slurm_.put_node(fmt::format("n{}", i), kIdle);
+  start();
+  slurm_.faults.lies = 100;
+  slurm_.put_node("n1", kIdle);
+  executor_.advance(minutes(5));
+  EXPECT_EQ(cache_->jobs().size(), 40);
+  EXPECT_EQ(cache_->nodes().size(), 40);
+  EXPECT_THAT(told_, testing::IsEmpty());
+}
+
+TEST_F(CacheTest, BelievesThatAllAreGoneWhenAskedTwice) {
+  for (std::uint32_t id = 1; id <= 40; ++id) slurm_.put_job(id, Base::kRunning);
+  start();
+  for (std::uint32_t id = 1; id <= 40; ++id) slurm_.remove_job(id);
+  executor_.advance(seconds(15));
+  EXPECT_EQ(cache_->jobs().size(), 0);
+  EXPECT_EQ(told_.size(), 40);
+}
+
+TEST_F(CacheTest, ARestartLeadsToNewListsAndToNoEvents) {
+  for (std::uint32_t id = 1; id <= 40; ++id) slurm_.put_job(id, Base::kRunning);
+  start();
+  executor_.advance(minutes(1));
+  const int before = slurm_.requests["jobs"];
+  slurm_.restart();
+  executor_.advance(minutes(2));
+  EXPECT_EQ(slurm_.requests["jobs"], before + 1);
+  EXPECT_THAT(told_, testing::IsEmpty());
+}
+
+TEST_F(CacheTest, TurnsStaleWithAReasonAndComesBack) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  slurm_.away = true;
+  executor_.advance(minutes(3));
+  EXPECT_EQ(cache_->jobs_freshness().kind, Freshness::Kind::kStale);
+  EXPECT_THAT(cache_->nodes_freshness().why, HasSubstr("slurmctld is away"));
+  EXPECT_EQ(state(1), "PENDING");
+  slurm_.away = false;
+  executor_.advance(minutes(1));
+  EXPECT_TRUE(cache_->jobs_freshness().fresh());
+  EXPECT_TRUE(cache_->nodes_freshness().fresh());
+}
+
+TEST_F(CacheTest, EndsWhenToldTo) {
+  start();
+  running_->cancel();
+  const auto ended = executor_.run(running_->join());
+  EXPECT_EQ(ended.error().code(), Code::kCancelled);
+  EXPECT_EQ(executor_.run(cache_->refresh_job(JobId(1))).error().code(), Code::kCancelled);
+}
+
+TEST_F(CacheTest, CountsWhatItAsksAndTells) {
+  Metrics metrics;
+  slurm_.put_node("n1", kIdle);
+  start({.metrics = &metrics});
+  const std::string text = metrics.to_text();
+  EXPECT_THAT(text, HasSubstr(R"(slurm_cache_objects{kind="nodes"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(slurm_cache_requests_total{kind="nodes",result="ok"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(slurm_cache_age_seconds{kind="jobs"} 1)"));
+  running_.reset();
+  cache_.reset();
+}
+
+}  // namespace
+}  // namespace mainspring::slurm

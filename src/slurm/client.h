@@ -1,0 +1,103 @@
+// slurm/client.h
+//
+// One slurmrestd: finds out which version it speaks, adds who we are, keeps within the governor's
+// budget, retries what may be retried, and turns every kind of refusal into one Error. Knows no
+// records; nodes.h, jobs.h, ... are what others use. One per cluster and loop, owned by main or a
+// test; it must outlive its calls.
+//
+// Retries: reads, on lost connections, 502, 503, 504 and when asked for patience, with backoff
+// within the call's deadline. A write is sent once: Slurm has no idempotency keys, so whoever
+// writes looks whether it took effect. A refused token (511, 401) is renewed and the call sent once
+// more, as nothing was done with it. While the governor's circuit is open calls fail at once.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/backoff.h"
+#include "base/random.h"
+#include "http/transport.h"
+#include "json/value.h"
+#include "slurm/errors.h"
+#include "slurm/governor.h"
+#include "slurm/tokens.h"
+#include "slurm/versions.h"
+
+namespace mainspring::slurm {
+
+using net::Task;
+
+struct Call {
+  Endpoint endpoint = Endpoint::kPing;
+  std::vector<std::string> path;  // What stands for the {names} of the endpoint's path, in order.
+  std::vector<std::pair<std::string, std::string>> query;  // Keys may repeat (job_id).
+  std::string body;
+  std::string user;  // On whose behalf; "": the client's own user.
+  Lane lane = Lane::kNormal;
+  std::optional<Duration> timeout;  // For all attempts together.
+  std::string subject;              // For errors: "node gpu-3".
+};
+
+struct Answer {
+  int status = 200;
+  bool not_modified = false;  // 304; for jobs, the warning that says so.
+  Envelope envelope;
+  std::string body;  // "" for 304 and for lists that were streamed.
+};
+
+class Client {
+ public:
+  struct Attempt {
+    std::string_view what;
+    int status = 0;  // 0 where there was no answer.
+    Duration duration{};
+    std::size_t bytes = 0;
+  };
+  struct Options {
+    http::Url server;
+    std::string user = "slurm";
+    std::shared_ptr<TokenSource> tokens;  // Null: a server that asks for none, as in tests.
+    Duration timeout = seconds(15);
+    Duration list_timeout = minutes(2);            // For reads whose cost grows with the cluster.
+    std::size_t max_body = std::size_t{64} << 20;  // Of an answer that is not streamed.
+    Backoff::Options backoff{.first = milliseconds(100), .max = seconds(5)};
+    // Unset: asked of the server, once.
+    std::optional<Version> version;
+    std::function<void(const Attempt&)> on_attempt;
+  };
+
+  // All must outlive the client.
+  Client(http::Transport& transport, net::Executor& executor, Random& random, Governor& governor,
+         Options options);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // The newest that both know. Asked once, and again after the server stopped knowing it, as after
+  // an upgrade of Slurm.
+  Task<Result<Version>> version();
+
+  Task<Result<Answer>> send(Call call);
+  // The answer as a tree, for what the records leave out.
+  Task<Result<json::Value>> raw(Call call);
+  // Hands out the elements of the top-level list `list` one by one as they arrive, so that the
+  // answer never exists as a whole. `on_element` is called on the loop and must not keep the view;
+  // an error from it ends the call. A retry begins after nothing was handed out, never later. A
+  // refusal may stand behind the list, so what was handed out counts only once this succeeded.
+  using OnElement = std::function<Result<void>(std::string_view element)>;
+  Task<Result<Answer>> stream(Call call, std::string list, OnElement on_element);
+
+  const Clock& clock() const;
+
+  struct Impl;  // client_internal.h
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace mainspring::slurm

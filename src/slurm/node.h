@@ -1,0 +1,56 @@
+// slurm/node.h
+//
+// A node as slurmctld knows it, with the fields that operator, bridge and exporter read. What a
+// running node changes every few seconds (load, free memory, energy) is left out, so that a node at
+// rest equals itself; whoever wants that asks for the raw object.
+#pragma once
+
+#include <cstdint>
+
+#include "base/object_key.h"
+#include "json/fields.h"
+#include "json/string_list.h"
+#include "slurm/number.h"
+#include "slurm/short_string.h"
+#include "slurm/states.h"
+
+namespace mainspring::slurm {
+
+struct Node {
+  ShortString name, hostname, address;
+  NodeState state;
+  ShortString reason, reason_user, comment, extra;
+  ShortString gres, gres_used, tres, tres_used, topology, version, instance_id, instance_type,
+      reservation;
+  json::StringList partitions, features, active_features;
+  std::int32_t cpus = 0, alloc_cpus = 0, port = 0, weight = 0, boards = 0, sockets = 0, cores = 0,
+               threads = 0;
+  std::int64_t real_memory = 0, alloc_memory = 0;  // MB
+  Number boot_time, slurmd_start_time, reason_changed_at, resume_after;
+
+  KeyView key() const { return {{}, name}; }
+  bool operator==(const Node&) const = default;
+};
+
+constexpr auto json_fields(json::Tag<Node>) {
+  using json::field;
+  using N = Node;
+  return json::fields(
+      field("name", &N::name), field("hostname", &N::hostname), field("address", &N::address),
+      field("state", &N::state), field("reason", &N::reason),
+      field("reason_set_by_user", &N::reason_user), field("comment", &N::comment),
+      field("extra", &N::extra), field("gres", &N::gres), field("gres_used", &N::gres_used),
+      field("tres", &N::tres), field("tres_used", &N::tres_used), field("topology", &N::topology),
+      field("version", &N::version), field("instance_id", &N::instance_id),
+      field("instance_type", &N::instance_type), field("reservation", &N::reservation),
+      field("partitions", &N::partitions), field("features", &N::features),
+      field("active_features", &N::active_features), field("cpus", &N::cpus),
+      field("alloc_cpus", &N::alloc_cpus), field("port", &N::port), field("weight", &N::weight),
+      field("boards", &N::boards), field("sockets", &N::sockets), field("cores", &N::cores),
+      field("threads", &N::threads), field("real_memory", &N::real_memory),
+      field("alloc_memory", &N::alloc_memory), field("boot_time", &N::boot_time),
+      field("slurmd_start_time", &N::slurmd_start_time),
+      field("reason_changed_at", &N::reason_changed_at), field("resume_after", &N::resume_after));
+}
+
+}  // namespace mainspring::slurm

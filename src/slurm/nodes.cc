@@ -1,0 +1,145 @@
+#include "slurm/nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "base/hostlist.h"
+
+namespace mainspring::slurm {
+namespace {
+
+using Flag = NodeState::Flag;
+
+std::string subject_of(const std::string& name) { return "node " + name; }
+
+// Whether the state is what asking for `asked` should have led to. Other requests (power, reboot)
+// take their time.
+bool reached(const NodeState& asked, const NodeState& is) {
+  if (asked.has(Flag::kDrain)) return is.has(Flag::kDrain);
+  if (asked.has(Flag::kUndrain)) return !is.has(Flag::kDrain);
+  if (asked.has(Flag::kResume)) return !is.has(Flag::kDrain) && !is.is_down();
+  if (asked.base() == NodeState::Base::kDown) return is.is_down();
+  return true;
+}
+
+bool same_set(const std::vector<std::string>& asked, const json::StringList& is) {
+  return std::set<std::string_view>(asked.begin(), asked.end()) ==
+         std::set<std::string_view>(is.begin(), is.end());
+}
+
+// What was asked for and is not so. "" if nothing.
+std::string difference(const NodeUpdate& asked, const Node& is) {
+  if (asked.state && !reached(*asked.state, is.state)) return "it is " + is.state.to_string();
+  const auto differs = [](const std::optional<std::string>& wanted, std::string_view value) {
+    return wanted && *wanted != value;
+  };
+  if (differs(asked.comment, is.comment)) return fmt::format("comment is '{}'", is.comment.view());
+  if (differs(asked.extra, is.extra)) return fmt::format("extra is '{}'", is.extra.view());
+  if (differs(asked.address, is.address)) return fmt::format("address is '{}'", is.address.view());
+  if (asked.features && !same_set(*asked.features, is.features)) return "features are others";
+  if (asked.active_features && !same_set(*asked.active_features, is.active_features)) {
+    return "active features are others";
+  }
+  if (asked.weight.set() && asked.weight.value() != is.weight) {
+    return fmt::format("weight is {}", is.weight);
+  }
+  // Slurm completes what it was given, and versions before v0.0.43 ignore it.
+  if (asked.topology && asked.topology->empty() != is.topology.empty()) {
+    return fmt::format("topology is '{}'", is.topology.view());
+  }
+  return {};
+}
+
+}  // namespace
+
+Task<Result<Node>> Nodes::get(std::string name) const {
+  std::string subject = subject_of(name);
+  co_return co_await calls_.one<Node>(
+      calls_.make(Endpoint::kGetNode, {std::move(name)}, std::move(subject)), "nodes");
+}
+
+Task<Result<Listed>> Nodes::list(Source::OnRecord<Node> on_record, std::int64_t since) const {
+  co_return co_await calls_.stream<Node>(calls_.make(Endpoint::kListNodes), "nodes", since,
+                                         std::move(on_record));
+}
+
+Task<Result<Node>> Nodes::update(std::string name, NodeUpdate update) const {
+  Call call = calls_.with_body(Endpoint::kUpdateNode, to_json(update), subject_of(name));
+  call.path = {name};
+  MS_CO_CHECK(co_await calls_.send(std::move(call)));
+  MS_CO_TRY(Node is, co_await get(name));
+  if (const std::string other = difference(update, is); !other.empty()) {
+    co_return fail(not_done(subject_of(name), other));
+  }
+  co_return is;
+}
+
+Task<Result<void>> Nodes::update_many(std::vector<std::string> names, NodeUpdate update) const {
+  if (names.empty()) co_return Result<void>();
+  std::string subject = fmt::format("{} nodes from {} on", names.size(), names.front());
+  co_return co_await calls_.send(
+      calls_.with_body(Endpoint::kUpdateNodes, to_json(update, names), std::move(subject)));
+}
+
+Task<Result<Node>> Nodes::drain(std::string name, std::string reason) const {
+  NodeUpdate change;
+  change.state = Flag::kDrain;
+  change.reason = std::move(reason);
+  co_return co_await update(std::move(name), std::move(change));
+}
+
+Task<Result<Node>> Nodes::undrain(std::string name) const {
+  NodeUpdate change;
+  change.state = Flag::kUndrain;
+  co_return co_await update(std::move(name), std::move(change));
+}
+
+Task<Result<Node>> Nodes::resume(std::string name) const {
+  NodeUpdate change;
+  change.state = Flag::kResume;
+  auto resumed = co_await update(name, std::move(change));
+  if (resumed) co_return resumed;
+  // Before 25.05 an invalid transition is an invalid state.
+  const bool refused = refused_with(resumed.error(), Errno::kInvalidNodeTransition) ||
+                       refused_with(resumed.error(), Errno::kInvalidNodeState);
+  if (!refused) co_return resumed;
+  MS_CO_TRY(Node is, co_await get(std::move(name)));
+  if (!reached(Flag::kResume, is.state)) co_return resumed;
+  co_return is;
+}
+
+Task<Result<Node>> Nodes::down(std::string name, std::string reason) const {
+  NodeUpdate change;
+  change.state = NodeState(NodeState::Base::kDown);
+  change.reason = std::move(reason);
+  co_return co_await update(std::move(name), std::move(change));
+}
+
+Task<Result<std::vector<Node>>> Nodes::create(NodeSpec spec) const {
+  MS_CO_TRY(const json::Value body, to_json(spec));
+  MS_CO_TRY(const std::vector<std::string> names, expand_hostlist(spec.name));
+  MS_CO_CHECK(
+      co_await calls_.send(calls_.with_body(Endpoint::kCreateNode, body, subject_of(spec.name))));
+  std::vector<Node> made;
+  if (spec.kind == NodeSpec::Kind::kFuture) co_return made;
+  for (const std::string& name : names) {
+    auto node = co_await get(name);
+    if (!node && node.error().code() == Code::kNotFound) {
+      co_return fail(not_done(subject_of(name), "there is none"));
+    }
+    MS_CO_CHECK(node);
+    made.push_back(*std::move(node));
+  }
+  co_return made;
+}
+
+Task<Result<void>> Nodes::remove(std::string name) const {
+  std::string subject = subject_of(name);
+  co_return co_await calls_.send(
+      calls_.make(Endpoint::kDeleteNode, {std::move(name)}, std::move(subject)));
+}
+
+}  // namespace mainspring::slurm

@@ -1,0 +1,64 @@
+#include "slurm/pace.h"
+
+#include <algorithm>
+
+namespace mainspring::slurm {
+namespace {
+
+// Fewer are read one by one whatever was learned: a list also costs memory over there.
+constexpr std::size_t kAlwaysSingle = 32;
+// However dear, now and then it is looked.
+
+Duration spread(Duration cost, double share) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(cost) / share);
+}
+
+}  // namespace
+
+Pace::Pace(PaceOptions options) : options_(options), backoff_(options.backoff) {}
+
+TimePoint Pace::due() const {
+  if (retry_) return *retry_;
+  if (!ended_) return TimePoint();
+  const TimePoint calm = *ended_ + interval();
+  if (!hurried_) return calm;
+  return std::min(calm, std::max(*hurried_, *ended_ + spread(cost_, options_.hurry_share)));
+}
+
+void Pace::hurry(TimePoint now) {
+  if (!hurried_) hurried_ = now;
+}
+
+void Pace::began(TimePoint now) {
+  began_ = now;
+  hurried_.reset();
+  spending_ = {};
+}
+
+void Pace::spent(Duration cost) { spending_ += cost; }
+
+void Pace::succeeded(TimePoint now) {
+  ended_ = now;
+  cost_ = spending_;
+  confirmed_ = began_;
+  retry_.reset();
+  backoff_.reset();
+  why_.clear();
+}
+
+void Pace::failed(TimePoint now, const Error& error, Random& random) {
+  const Duration wait = backoff_.next(random);
+  retry_ = now + std::max(wait, error.retry_after().value_or(Duration()));
+  why_ = error.to_string();
+  if (why_.empty()) why_ = to_string(error.code());
+}
+
+Duration Pace::interval() const {
+  return std::max(options_.pace, std::min(spread(cost_, options_.share), options_.longest));
+}
+
+bool list_is_cheaper(std::size_t count, Duration single_cost, Duration list_cost) {
+  return count > kAlwaysSingle && single_cost * static_cast<Duration::rep>(count) > list_cost;
+}
+
+}  // namespace mainspring::slurm

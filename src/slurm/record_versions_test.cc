@@ -1,0 +1,240 @@
+// slurm/record_versions_test.cc
+#include "slurm/record_versions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "http/gzip.h"
+#include "slurm/accounting.h"
+#include "slurm/job.h"
+#include "slurm/node.h"
+#include "slurm/partition.h"
+#include "slurm/reservation.h"
+#include "slurm/resources.h"
+
+namespace mainspring::slurm {
+namespace {
+
+using json::Value;
+
+// The fields that a table reads, as paths into the answer: "default.qos", "gres[].name".
+template <class Table>
+void collect(const std::string& prefix, std::set<std::string>& out);
+
+template <class T>
+struct Element {
+  using Type = T;
+  static constexpr const char* kSuffix = "";
+};
+template <class T>
+struct Element<std::vector<T>> {
+  using Type = T;
+  static constexpr const char* kSuffix = "[]";
+};
+template <class>
+struct MemberOf;
+template <class T, class C>
+struct MemberOf<T C::*> {
+  using Type = T;
+};
+
+template <class Table, std::size_t I>
+void collect_entry(const std::string& prefix, std::set<std::string>& out) {
+  constexpr const auto& access = Table::get().template access<I>();
+  using Access = std::remove_cvref_t<decltype(access)>;
+  const std::string path = prefix + std::string(Table::get().template name<I>());
+  if constexpr (std::is_member_object_pointer_v<Access>) {
+    using Kind = Element<typename MemberOf<Access>::Type>;
+    out.insert(path);
+    if constexpr (json::Projected<typename Kind::Type>) {
+      collect<json::detail::ProjectionTable<typename Kind::Type>>(path + Kind::kSuffix + ".", out);
+    }
+  } else if constexpr (requires { Access::kCount; }) {
+    collect<json::detail::GroupTable<Table, I>>(path + ".", out);
+  } else {
+    out.insert(path);
+  }
+}
+
+template <class Table>
+void collect(const std::string& prefix, std::set<std::string>& out) {
+  constexpr std::size_t kCount = std::remove_cvref_t<decltype(Table::get())>::kCount;
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (collect_entry<Table, I>(prefix, out), ...);
+  }(std::make_index_sequence<kCount>());
+}
+
+template <class T>
+std::set<std::string> fields_of() {
+  std::set<std::string> out;
+  collect<json::detail::ProjectionTable<T>>("", out);
+  return out;
+}
+
+class Document {
+ public:
+  Document(const std::string& release, Version version) : version_(to_string(version)) {
+    const std::string path =
+        MAINSPRING_TEST_DATA "/slurm/openapi/" + release + "-" + version_ + ".json.gz";
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto text = http::gzip_decompress(bytes, std::size_t{4} << 20);
+    EXPECT_TRUE(text) << path;
+    auto parsed = json::parse(*text);
+    EXPECT_TRUE(parsed) << path;
+    root_ = *std::move(parsed);
+  }
+
+  // The schema of what stands at `where` ("nodes[]", "slurm_conf") of the answer to a GET; null
+  // where there is no such endpoint.
+  const Value* answer(const std::string& room, const std::string& endpoint,
+                      const std::string& where) const {
+    const std::string path = "/" + room + "/" + version_ + "/" + endpoint;
+    const Value* get = nullptr;
+    for (const auto [key, value] : root_.find("paths")->members()) {
+      if (key == path || key == path + "/") get = value.find("get");
+    }
+    if (get == nullptr) return nullptr;
+    const Value& responses = *get->find("responses");
+    const Value* good = responses.find("200");
+    if (good == nullptr) good = responses.find("default");
+    const Value* schema = good->find("content")->find("application/json")->find("schema");
+    return at(schema, where);
+  }
+
+  // Follows a path through references, properties and items.
+  const Value* at(const Value* schema, std::string_view path) const {
+    schema = resolve(schema);
+    while (schema != nullptr && !path.empty()) {
+      const std::size_t end = std::min(path.find('.'), path.size());
+      std::string_view key = path.substr(0, end);
+      path.remove_prefix(std::min(end + 1, path.size()));
+      const bool list = key.ends_with("[]");
+      if (list) key.remove_suffix(2);
+      if (!key.empty()) {
+        const Value* properties = schema->find("properties");
+        schema = properties == nullptr ? nullptr : resolve(properties->find(key));
+      }
+      if (list && schema != nullptr) schema = resolve(schema->find("items"));
+    }
+    return schema;
+  }
+
+ private:
+  const Value* resolve(const Value* schema) const {
+    while (schema != nullptr && schema->find("$ref") != nullptr) {
+      const std::string reference(*schema->find("$ref")->as_string());
+      schema = root_.at_pointer(reference.substr(1));
+    }
+    return schema;
+  }
+
+  std::string version_;
+  Value root_;
+};
+
+struct Record {
+  std::string name, room, endpoint, where;
+  std::set<std::string> fields;
+};
+
+const std::vector<Record>& records() {
+  static const std::vector<Record> kRecords = {
+      {"Node", "slurm", "nodes", "nodes[]", fields_of<Node>()},
+      {"Job", "slurm", "jobs", "jobs[]", fields_of<Job>()},
+      {"Partition", "slurm", "partitions", "partitions[]", fields_of<Partition>()},
+      {"Reservation", "slurm", "reservations", "reservations[]", fields_of<Reservation>()},
+      {"Ping", "slurm", "ping", "pings[]", fields_of<Ping>()},
+      {"Diag", "slurm", "diag", "statistics", fields_of<Diag>()},
+      {"License", "slurm", "licenses", "licenses[]", fields_of<License>()},
+      {"Share", "slurm", "shares", "shares.shares[]", fields_of<Share>()},
+      {"NodeAllocation", "slurm", "resources/{job_id}", "nodes[]", fields_of<NodeAllocation>()},
+      {"ClusterConf", "slurm", "conf", "slurm_conf", fields_of<ClusterConf>()},
+      {"Account", "slurmdb", "accounts", "accounts[]", fields_of<Account>()},
+      {"User", "slurmdb", "users", "users[]", fields_of<User>()},
+      {"Association", "slurmdb", "associations", "associations[]", fields_of<Association>()},
+      {"Qos", "slurmdb", "qos", "qos[]", fields_of<Qos>()},
+      {"TresRecord", "slurmdb", "tres", "TRES[]", fields_of<TresRecord>()},
+      {"Cluster", "slurmdb", "clusters", "clusters[]", fields_of<Cluster>()},
+      {"Wckey", "slurmdb", "wckeys", "wckeys[]", fields_of<Wckey>()},
+      {"Instance", "slurmdb", "instances", "instances[]", fields_of<Instance>()},
+      {"DbJob", "slurmdb", "jobs", "jobs[]", fields_of<DbJob>()},
+      {"DbConf", "slurmdb", "conf", "slurmdbd_conf", fields_of<DbConf>()},
+  };
+  return kRecords;
+}
+
+const std::map<std::string, std::pair<std::string, Version>>& documents() {
+  static const std::map<std::string, std::pair<std::string, Version>> kDocuments = {
+      {"24.11 v42", {"24.11.5", Version::k42}},
+      {"26.05 v42", {"26.05.5", Version::k42}},
+      {"26.05 v43", {"26.05.5", Version::k43}},
+      {"26.05 v44", {"26.05.5", Version::k44}},
+      {"26.05 v45", {"26.05.5", Version::k45}}};
+  return kDocuments;
+}
+
+TEST(RecordVersions, EveryFieldWeReadIsInEveryVersionThatTheTableSaysHasIt) {
+  for (const auto& [name, document] : documents()) {
+    SCOPED_TRACE(name);
+    const Document openapi(document.first, document.second);
+    for (const Record& record : records()) {
+      const Value* schema = openapi.answer(record.room, record.endpoint, record.where);
+      if (schema == nullptr) {
+        // The endpoint is missing, which versions.cc knows; the newest version has all.
+        EXPECT_NE(document.second, Version::k45) << record.name;
+        continue;
+      }
+      for (const std::string& field : record.fields) {
+        EXPECT_EQ(openapi.at(schema, field) != nullptr,
+                  has_field(document.second, record.name, field))
+            << record.name << "." << field;
+      }
+    }
+  }
+}
+
+TEST(RecordVersions, NamesOnlyFieldsThatWeRead) {
+  for (const FieldSince& entry : fields_since()) {
+    bool found = false;
+    for (const Record& record : records()) {
+      if (record.name == entry.record) found = record.fields.contains(std::string(entry.field));
+    }
+    EXPECT_TRUE(found) << entry.record << "." << entry.field;
+    EXPECT_GT(entry.since, Version::k42) << entry.field;
+  }
+}
+
+template <class State, class Known>
+void expect_names_known(const Document& openapi, const Value* schema, Known known) {
+  ASSERT_NE(schema, nullptr);
+  const Value* items = openapi.at(schema, "[]");
+  ASSERT_NE(items, nullptr);
+  for (const Value& name : *items->find("enum")) {
+    State state;
+    state.add_name(*name.as_string());
+    EXPECT_TRUE(known(state)) << *name.as_string();
+    EXPECT_THAT(state.names(), testing::ElementsAre(*name.as_string()));
+  }
+}
+
+TEST(RecordVersions, EveryStateOfEveryVersionIsKnownByName) {
+  for (const auto& [name, document] : documents()) {
+    SCOPED_TRACE(name);
+    const Document openapi(document.first, document.second);
+    expect_names_known<NodeState>(
+        openapi, openapi.answer("slurm", "nodes", "nodes[].state"),
+        [](const NodeState& state) { return !state.has(NodeState::Flag::kOther); });
+    expect_names_known<JobState>(
+        openapi, openapi.answer("slurm", "jobs", "jobs[].job_state"),
+        [](const JobState& state) { return !state.has(JobState::Flag::kOther); });
+  }
+}
+
+}  // namespace
+}  // namespace mainspring::slurm

@@ -1,0 +1,62 @@
+#include "slurm/reservations.h"
+
+#include <gmock/gmock.h>
+
+#include "slurm/api_testing.h"
+
+namespace mainspring::slurm {
+namespace {
+
+class ReservationsTest : public ApiTest {};
+
+TEST_F(ReservationsTest, OneIsWrittenAndReadAgain) {
+  answer_as("resv_create");
+  answer_as("resv_list");
+  ReservationSpec spec;
+  spec.name = "r1";
+  spec.nodes = {"e4"};
+  spec.users = {"alice"};
+  spec.start_time = 1794771045;
+  spec.duration = 60;
+  spec.flags = {"IGNORE_JOBS"};
+  const auto made = run(Reservations(client()).write(spec));
+  ASSERT_TRUE(made) << why(made);
+  // What Slurm answers to the write is what it was told; what it made of that is read.
+  EXPECT_EQ(made->end_time.value_or(0), 1794771045 + 60 * 60);
+  expect_asked_as("resv_create");
+  EXPECT_EQ(asked(1), "GET /slurm/v0.0.45/reservation/r1");
+}
+
+TEST_F(ReservationsTest, AMissingOneIsNotFoundInEveryShape) {
+  answer_as("err_resv");  // There is no reservation at all.
+  EXPECT_EQ(code_of(run(Reservations(client()).get("nope"))), Code::kNotFound);
+  answer(R"({"errors":[{"description":"Unable to find reservation r3","error_number":9000}]})",
+         422);
+  EXPECT_EQ(code_of(run(Reservations(client()).get("r3"))), Code::kNotFound);
+}
+
+TEST_F(ReservationsTest, AllAreListed) {
+  answer_as("resv_list");
+  int count = 0;
+  const auto listed = run(Reservations(client()).list([&](const auto&) { ++count; }));
+  ASSERT_TRUE(listed) << why(listed);
+  EXPECT_EQ(count, 1);
+  expect_asked_as("resv_list");
+}
+
+TEST_F(ReservationsTest, OneIsRemoved) {
+  answer_as("resv_delete");
+  EXPECT_TRUE(run(Reservations(client()).remove("r1")));
+  expect_asked_as("resv_delete");
+}
+
+TEST_F(ReservationsTest, TheOldestVersionOnlyReads) {
+  speak(Version::k42);
+  ReservationSpec spec;
+  spec.name = "r1";
+  EXPECT_EQ(code_of(run(Reservations(client()).write(spec))), Code::kUnsupported);
+  EXPECT_EQ(code_of(run(Reservations(client()).write({}))), Code::kInvalid);
+}
+
+}  // namespace
+}  // namespace mainspring::slurm

@@ -1,0 +1,178 @@
+// tests/sim/slurm_model.h
+//
+// A slurmctld in memory: nodes, partitions, jobs and reservations, what may be done to them, and a
+// scheduler that starts what fits, in the order it was submitted. Knows no HTTP: slurm_api.h puts
+// slurmrestd in front. Time is whatever `now` its owner passes; what happens by itself (starts,
+// time limits, old jobs forgotten) happens at the time it was due, when somebody next looks.
+//
+// It has what external jobs and external nodes need. There are no slurmd, no batch scripts, no
+// steps, no arrays, no accounting and no backfill: a job that cannot start lets the next one try.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace mainspring::sim {
+
+// How slurmctld refuses: its number, and what slurmrestd was doing.
+struct SlurmRefusal {
+  int number = 0;
+  std::string_view error;
+  std::string description;
+  std::string_view source;
+  int http_status = 422;
+};
+
+struct SlurmNode {
+  std::string name, address;
+  int cpus = 1, sockets = 1, cores = 1, threads = 1, weight = 1;
+  std::int64_t memory = 1;  // MB
+  std::vector<std::string> features;
+  std::string comment, extra, reason;
+  std::int64_t reason_time = 0;
+  bool drain = false, down = false;
+
+  // What jobs hold here.
+  int used_cpus = 0;
+  std::int64_t used_memory = 0;
+  int running = 0;
+};
+
+struct SlurmPartition {
+  std::string name;
+  std::string feature;  // Its nodes are those with it; "": all nodes.
+  bool from_rest = false;
+  std::vector<std::string> names;  // Of the nodes, for one made by REST.
+};
+
+struct SlurmJob {
+  enum class State : std::uint8_t { kPending, kRunning, kCancelled, kTimeout, kNodeFail };
+  std::uint32_t id = 0;
+  State state = State::kPending;
+  std::string name, partition, user, admin_comment, comment, extra;
+  int nodes_wanted = 1, cpus_per_node = 1;
+  std::optional<std::int64_t> memory_per_node;
+  std::optional<std::int64_t> time_limit;  // Minutes.
+  std::vector<std::string> required, excluded;
+  std::string feature;
+  bool held = false;
+  std::int64_t submitted = 0, started = 0, ended = 0;  // Unix seconds; 0: not yet.
+  std::vector<std::string> nodes;
+
+  bool over() const { return state > State::kRunning; }
+};
+
+struct SlurmReservation {
+  std::string name;
+  std::vector<std::string> nodes;
+  std::string users;
+  std::int64_t start = 0, end = 0;
+};
+
+class SlurmModel {
+ public:
+  struct Options {
+    // Between a submission or something freed and the scheduler's look.
+    Duration schedule_delay = milliseconds(500);
+    Duration forget_after = seconds(300);  // MinJobAge
+    std::vector<SlurmPartition> partitions = {{.name = "all", .feature = ""},
+                                              {.name = "external", .feature = "external"}};
+  };
+  // Sees each job whose state changed, at the time it did: a push, or the account of a test.
+  using OnChange = std::function<void(const SlurmJob&)>;
+
+  SlurmModel(WallTime now, Options options);
+
+  void on_change(OnChange action) { on_change_ = std::move(action); }
+  // Lets everything happen that was due by `now`.
+  void advance(WallTime now);
+  // As after kill -9 and a new start: another run of slurmctld that knows what it had saved.
+  void restart(WallTime now);
+
+  using Refused = std::optional<SlurmRefusal>;  // nullopt: done.
+
+  Refused create_node(std::string_view definition);
+  Refused delete_node(const std::string& name);
+  struct NodeChange {
+    std::optional<std::string> state, reason, comment, extra;
+    std::optional<int> weight;
+    std::optional<std::vector<std::string>> features;
+  };
+  Refused update_node(const std::string& name, const NodeChange& change);
+
+  // The job gets its id here.
+  Refused submit(SlurmJob& job);
+  Refused allocate_now(SlurmJob& job);
+  // A node that it requires is drained, down or reserved.
+  bool must_wait(const SlurmJob& job) const;
+  Refused cancel(std::uint32_t id);
+  struct JobChange {
+    std::optional<bool> hold;
+    std::optional<std::string> admin_comment, comment, extra;
+    std::optional<std::int64_t> time_limit;
+  };
+  Refused update_job(std::uint32_t id, const JobChange& change);
+
+  Refused write_reservation(SlurmReservation reservation);
+  Refused delete_reservation(const std::string& name);
+  Refused create_partition(SlurmPartition partition);
+  Refused delete_partition(const std::string& name);
+  void reconfigure();
+
+  // Null where there is none.
+  const SlurmNode* node(std::string_view name) const;
+  const SlurmJob* job(std::uint32_t id) const;
+  const std::vector<SlurmNode>& nodes() const { return nodes_; }
+  const std::map<std::uint32_t, SlurmJob>& jobs() const { return jobs_; }
+  const std::vector<SlurmPartition>& partitions() const { return partitions_; }
+  const std::map<std::string, SlurmReservation>& reservations() const { return reservations_; }
+  std::vector<std::string> nodes_of(const SlurmPartition& partition) const;
+
+  std::int64_t boot_time() const { return boot_time_; }
+  // The second of the last change of each kind, as update_time sees it.
+  std::int64_t nodes_changed() const { return nodes_changed_; }
+  std::int64_t jobs_changed() const { return jobs_changed_; }
+  std::int64_t partitions_changed() const { return partitions_changed_; }
+  std::int64_t reservations_changed() const { return reservations_changed_; }
+
+ private:
+  bool is_reserved(const std::string& node) const;
+  bool is_closed(const SlurmNode& node) const;
+  enum class Fit : std::uint8_t { kNow, kLater, kNever };
+
+  SlurmNode* find_node(std::string_view name);
+  const SlurmPartition* partition(std::string_view name) const;
+  // Which nodes it would get; why not, if none.
+  Fit place(const SlurmJob& job, std::vector<std::string>& nodes) const;
+  void start(SlurmJob& job, std::vector<std::string> nodes);
+  void end(SlurmJob& job, SlurmJob::State state);
+  void schedule();
+  void want_schedule();
+  std::optional<WallTime> next_due() const;
+  void happen();
+  std::int64_t seconds_now() const;
+  void node_changed() { nodes_changed_ = seconds_now(); }
+  void job_changed(const SlurmJob& job);
+
+  Options options_;
+  OnChange on_change_;
+  WallTime now_;
+  std::int64_t boot_time_;
+  std::int64_t nodes_changed_, jobs_changed_, partitions_changed_, reservations_changed_;
+  std::vector<SlurmNode> nodes_;
+  std::vector<SlurmPartition> partitions_;
+  std::map<std::uint32_t, SlurmJob> jobs_;
+  std::map<std::string, SlurmReservation> reservations_;
+  std::uint32_t next_id_ = 1;
+  std::optional<WallTime> schedule_at_;
+};
+
+}  // namespace mainspring::sim
