@@ -16,7 +16,7 @@ struct JobPulse {
   JobState state;
   Number array_task;
   bool is_array = false;     // It is one of the tasks, or all that wait, of an array.
-  bool is_het_part = false;  // 24.11 does not tell.
+  bool is_het_part = false;
 
   bool operator==(const JobPulse&) const = default;
 };
