@@ -15,7 +15,7 @@ struct JobPulse {
   JobId id;  // That of the record: GET job/{id} gives it.
   JobState state;
   Number array_task;
-  bool is_array = false;     // It is one of the tasks, or all that wait, of an array.
+  bool is_array = false;  // It is one of the tasks, or all that wait, of an array.
   bool is_het_part = false;
 
   bool operator==(const JobPulse&) const = default;
