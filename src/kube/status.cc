@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "http/status.h"
 #include "json/value.h"
@@ -92,7 +94,9 @@ bool Status::has_cause(std::string_view wanted) const {
 const Status* status_of(const Error& error) { return error.detail<Status>(); }
 
 Error error_of(Status status) {
-  Error error(code_of(status), status.message.empty() ? status.reason : status.message);
+  std::string message = !status.message.empty() ? status.message : status.reason;
+  if (message.empty()) message = fmt::format("refused with status {}", status.code);
+  Error error(code_of(status), std::move(message));
   if (status.retry_after_seconds > 0) {
     error = std::move(error).with_retry_after(seconds(status.retry_after_seconds));
   }

@@ -62,6 +62,8 @@ Result<WatchLines::Line> WatchLines::read_line(std::string_view text, Decode dec
   reader.open(text);
   reader.object([&](std::string_view key) {
     if (key == "type") {
+      // A second one would turn what has been read as one kind of event into another.
+      if (type != LineType::kUnknown) reader.refuse_repeated(key);
       std::string_view name;
       reader.read(name);
       type = parse_type(name, line.type);

@@ -103,6 +103,8 @@ TEST_F(WatchTest, AnErrorThatSaysNothingMayPass) {
     EXPECT_EQ(refused(text).code(), Code::kTransient);
     EXPECT_THAT(refused(text).message(), HasSubstr("watch"));
   }
+  EXPECT_EQ(refused(R"({"type":"ERROR","object":{"status":"Failure","code":205}})").message(),
+            "refused with status 205");
 }
 
 TEST_F(WatchTest, RefusesWhatIsNoEvent) {
@@ -114,6 +116,7 @@ TEST_F(WatchTest, RefusesWhatIsNoEvent) {
   for (const char* text :
        {"null", "[]", "7", "{", "<html>", R"({"type":7})", R"({"type":"ADDED","object":[]})",
         R"({"type":"ADDED","object":{"metadata":{"name":7}}})",
+        R"({"type":"BOOKMARK","object":{},"type":"ADDED"})",
         R"({"type":"ADDED","object":{}} x)"}) {
     EXPECT_EQ(refused(text).code(), Code::kInvalid) << text;
   }

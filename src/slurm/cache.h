@@ -65,6 +65,9 @@ struct CacheOptions {
   // The values under which a job is found by its admin comment; unset: the whole comment.
   std::function<void(std::string_view comment, std::vector<std::string>& keys)> admin_comment_keys;
   // Which jobs get a full record again when their state changes. Unset: all. Own ids always are.
+  // The others keep the rest of their old record, also the nodes that they had or had not: with
+  // this set, jobs_on_node() knows only the jobs that are cared about. Whether a node is busy is
+  // what the node says.
   std::function<bool(const JobPulse&)> cares_about;
   Logger log;
   Metrics* metrics = nullptr;
@@ -93,6 +96,7 @@ class Cache {
   Freshness partitions_freshness() const;
   Freshness reservations_freshness() const;
 
+  // Those that hold resources there, as far as their records are kept up (cares_about).
   std::vector<std::shared_ptr<const Job>> jobs_on_node(std::string_view node) const;
   std::vector<std::shared_ptr<const Job>> jobs_by_admin_comment(std::string_view key) const;
   std::vector<std::shared_ptr<const Node>> nodes_in_partition(std::string_view partition) const;

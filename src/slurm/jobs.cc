@@ -250,7 +250,8 @@ Task<Result<bool>> Jobs::may_be_external(JobId id) const {
   if (!require(spoken, Feature::kExternalJobs)) {
     // This version does not show the flag. A Slurm that is as old has no such jobs.
     MS_CO_TRY(const Answer answer, co_await calls_.client().send(calls_.make(Endpoint::kPing)));
-    co_return answer.envelope.release >= slurm_release(Version::k43);
+    const std::string& release = answer.envelope.release;
+    co_return release.empty() || release >= slurm_release(Version::k43);
   }
   MS_CO_TRY(const Job job, co_await get(id));
   MS_CO_TRY(const std::vector<Job> reached, co_await family(leader_of(job)));
@@ -272,9 +273,11 @@ Task<Result<void>> Jobs::signal(JobId id, std::string signal) const {
 }
 
 Task<Result<void>> Jobs::requeue(JobId id, RequeueOptions options) const {
-  Call call = calls_.make(Endpoint::kRequeueJob, path_of(id), subject_of(id));
-  if (options.hold) call.query.emplace_back("Hold", "true");
-  co_return co_await calls_.send(std::move(call));
+  // Not by GET job/{id}/requeue: a GET whose connection breaks may be sent again on the way, and a
+  // job that has been requeued and started again would lose its work once more.
+  json::Value body = json::Value::object({{"jobs", json::Value::array({id.text()})}});
+  if (options.hold) body["flags"] = json::Value::array({"Hold"});
+  co_return co_await calls_.send(calls_.with_body(Endpoint::kRequeueJobs, body, subject_of(id)));
 }
 
 }  // namespace mainspring::slurm

@@ -191,6 +191,12 @@ TEST_F(JobsTest, NorOneWhoseKindThisVersionDoesNotShow) {
   EXPECT_EQ(code_of(run(Jobs(client()).signal(JobId(6), "TERM"))), Code::kInvalid);
 }
 
+TEST_F(JobsTest, NorOneOfASlurmThatDoesNotSayItsRelease) {
+  speak(Version::k42);
+  answer(R"({"pings":[],"errors":[],"warnings":[]})");
+  EXPECT_EQ(code_of(run(Jobs(client()).signal(JobId(6), "TERM"))), Code::kInvalid);
+}
+
 TEST_F(JobsTest, AJobWithProcessesGetsItsSignal) {
   answer(R"({"jobs":[{"job_id":6}]})");
   answer(R"({"jobs":[{"job_id":6}]})");
@@ -202,9 +208,18 @@ TEST_F(JobsTest, AJobWithProcessesGetsItsSignal) {
 TEST_F(JobsTest, OnlyBatchJobsAreRequeued) {
   answer_as("ext_requeue", 422);
   const auto done = run(Jobs(client()).requeue(JobId(15)));
-  expect_asked_as("ext_requeue");
+  EXPECT_EQ(asked(0), "POST /slurm/v0.0.45/jobs/requeue");
   ASSERT_FALSE(done);
   EXPECT_TRUE(refused_with(done.error(), Errno::kBatchOnly));
+}
+
+TEST_F(JobsTest, AJobThatSlurmHasForgottenIsNotRequeued) {
+  answer(R"({"status":[],"errors":[{"description":"Requeue JobId=99999 failed","error_number":2017,
+      "error":"Invalid job id specified","source":"op_handler_jobs_requeue"}],"warnings":[]})",
+         404);
+  const auto done = run(Jobs(client()).requeue(JobId(99999)));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::kNotFound);
 }
 
 TEST_F(JobsTest, ResourcesAreTheSameFromEveryVersion) {

@@ -27,7 +27,7 @@ from msdev import slurm  # noqa: E402
 from msdev.sandbox import Sandbox  # noqa: E402
 
 CORPUS = REPO / "tests" / "data" / "slurm" / "conf"
-LINTER = Path(os.environ.get("SLURM_LINT", REPO / "build" / "debug" / "tests" / "slurm_lint"))
+LINTER = REPO / "build" / "debug" / "tests" / "slurm_lint"
 SEED, GENERATED = 20260516, 220
 PATIENCE = 20.0  # For one daemon, on a busy machine.
 
