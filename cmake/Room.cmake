@@ -1,6 +1,6 @@
 # mainspring_room(NAME ROOMS room... LIBRARIES target...)
 #
-# Makes the library mainspring_NAME from the .cc files of this folder, and beside it
+# Makes the library mainspring_NAME from the .cc files of this folder and those below, and beside it
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
 #   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test
 #   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, in builds with the address sanitizer
@@ -14,7 +14,7 @@ set(MAINSPRING_FUZZ_RUNS 20000 CACHE STRING "How many inputs ctest gives each fu
 
 function(mainspring_room name)
   cmake_parse_arguments(room "" "" "ROOMS;LIBRARIES" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   set(fuzzers ${sources})
   set(helpers ${sources})

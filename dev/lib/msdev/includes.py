@@ -18,7 +18,9 @@ ROOMS = {
     "kube": ["http", "json"],
     "control": ["kube"],
     "slurm": ["http", "json"],
-    "app": ["control", "slurm"],
+    "api": ["kube"],
+    "operator": ["control", "slurm", "api"],
+    "app": ["operator"],
 }
 
 # First part of the include -> the rooms whose .cc files may have it. None: any .cc file.
@@ -30,7 +32,7 @@ THIRD_PARTY = {
     "boost": ["net", "http"],
     "fmt": None,
     "libfyaml.h": ["json"],
-    "openssl": ["base", "net"],
+    "openssl": ["base", "net", "operator"],
     "prometheus": ["base"],
     "simdjson": ["json"],
     "spdlog": ["base"],

@@ -1,0 +1,203 @@
+// What a Controller becomes, told by the examples in tests/data/operator/controller: in.yaml is
+// what users and others wrote, the files beside it are what must come out.
+#include "operator/build/controller.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "api/names.h"
+#include "json/yaml.h"
+#include "operator/build/config_change.h"
+#include "operator/build/metadata.h"
+#include "operator/build/takeover.h"
+#include "slurm/conf_lint.h"
+
+namespace mainspring::op::build {
+namespace {
+
+using json::Value;
+
+const std::filesystem::path kExamples = MAINSPRING_TEST_DATA "/operator/controller";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+template <class T>
+std::shared_ptr<T> decoded(const Value& value) {
+  json::Reader reader;
+  auto object = json::decode<T>(reader, json::to_text(value));
+  EXPECT_TRUE(object) << object.error().to_string();
+  return std::make_shared<T>(object.value_or(T()));
+}
+
+// One example, read and sorted into what the builders take.
+struct Example {
+  explicit Example(const std::string& name) : folder(kExamples / name) {
+    auto documents = json::parse_yaml_documents(text_of(folder / "in.yaml"));
+    EXPECT_TRUE(documents) << documents.error().to_string();
+    for (const Value& document : documents.value_or(std::vector<Value>())) take(document);
+    if (name == "taken-over") live_annotations.emplace();
+  }
+
+  void take(const Value& document) {
+    const std::string_view kind = document.find("kind")->as_string().value_or("");
+    if (kind == "Controller") controller = decoded<api::Controller>(document);
+    if (kind == "Accounting") accounting = decoded<api::Accounting>(document);
+    if (kind == "NodeSet") nodesets.push_back(decoded<api::NodeSet>(document));
+    if (kind == "ConfigMap") maps.push_back(decoded<kube::ConfigMap>(document));
+    if (kind == "Secret") keys = decoded<kube::SecretObject>(document);
+  }
+
+  ConfigMaps named(const std::vector<api::NameRef>& refs) const {
+    ConfigMaps found;
+    for (const api::NameRef& ref : refs) {
+      for (const auto& map : maps) {
+        if (map->meta.name == ref.name) found.push_back(map);
+      }
+    }
+    return found;
+  }
+
+  ControllerInputs inputs() const {
+    const api::ControllerSpec& spec = controller->spec;
+    return {.conf = {.controller = *controller,
+                     .accounting = accounting.get(),
+                     .nodesets = nodesets,
+                     .config_files = named(spec.config_file_refs),
+                     .prologs = named(spec.prolog_script_refs),
+                     .epilogs = named(spec.epilog_script_refs),
+                     .prologs_slurmctld = named(spec.prolog_slurmctld_script_refs),
+                     .epilogs_slurmctld = named(spec.epilog_slurmctld_script_refs)},
+            .slurm_key = keys.get(),
+            .jwt_key = keys.get(),
+            .search_services = {"slurm-workers-slurm"},
+            .live_annotations = live_annotations ? &*live_annotations : nullptr};
+  }
+
+  std::filesystem::path folder;
+  std::shared_ptr<api::Controller> controller;
+  std::shared_ptr<api::Accounting> accounting;
+  std::vector<std::shared_ptr<const api::NodeSet>> nodesets;
+  ConfigMaps maps;
+  std::shared_ptr<kube::SecretObject> keys;
+  std::optional<json::StringMap> live_annotations;  // None: no StatefulSet is there.
+};
+
+std::vector<Value> all_objects(const ControllerInputs& inputs) {
+  std::vector<Value> objects = {controller_config_map(inputs)};
+  // The text of the files is compared by itself, and its hash says nothing to a reader.
+  objects.front().erase("data");
+  objects.front()["metadata"]["annotations"].set(api::annotation::kRestartHash, "HASH");
+  if (inputs.conf.controller.spec.external) return objects;
+  auto service = controller_service(inputs);
+  const bool in_place = inputs.conf.controller.spec.inplace_reconfigure;
+  auto stateful_set = controller_stateful_set(inputs, in_place ? "" : "HASH");
+  EXPECT_TRUE(service) << service.error().to_string();
+  EXPECT_TRUE(stateful_set) << stateful_set.error().to_string();
+  objects.push_back(controller_internal_service(inputs));
+  objects.push_back(service.value_or(Value()));
+  objects.push_back(stateful_set.value_or(Value()));
+  Value& mark = objects.back()["metadata"]["annotations"][kTemplateAnnotation];
+  if (mark != Value("complete")) mark = "as-found";
+  if (auto monitor = controller_service_monitor(inputs)) objects.push_back(*std::move(monitor));
+  return objects;
+}
+
+std::string readable(const Value& value) { return json::to_text(value, {.indent = 2}); }
+
+class Examples : public testing::TestWithParam<const char*> {};
+
+TEST_P(Examples, BecomeTheFilesBesideThem) {
+  const Example example(GetParam());
+  const ControllerInputs inputs = example.inputs();
+  EXPECT_EQ(slurm_conf(inputs.conf), text_of(example.folder / "slurm.conf"));
+  const std::string cgroup = cgroup_conf(inputs.conf);
+  EXPECT_EQ(std::filesystem::exists(example.folder / "cgroup.conf"), !cgroup.empty());
+  if (!cgroup.empty()) EXPECT_EQ(cgroup, text_of(example.folder / "cgroup.conf"));
+}
+
+TEST_P(Examples, HaveNothingInThemThatSlurmWouldStopAt) {
+  const Example example(GetParam());
+  slurm::ConfSet files = {{"slurm.conf", slurm_conf(example.inputs().conf)}};
+  if (std::string cgroup = cgroup_conf(example.inputs().conf); !cgroup.empty()) {
+    files.emplace("cgroup.conf", cgroup);
+  }
+  for (const slurm::Finding& finding : slurm::lint(files)) {
+    EXPECT_NE(finding.severity, slurm::Severity::kError) << slurm::to_string(finding);
+  }
+}
+
+TEST_P(Examples, BecomeTheObjectsBesideThem) {
+  const Example example(GetParam());
+  if (!std::filesystem::exists(example.folder / "objects.yaml")) return;  // Of files alone.
+  const auto wanted = json::parse_yaml_documents(text_of(example.folder / "objects.yaml"));
+  ASSERT_TRUE(wanted) << wanted.error().to_string();
+  const std::vector<Value> made = all_objects(example.inputs());
+  ASSERT_EQ(made.size(), wanted->size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    EXPECT_EQ(made[i], (*wanted)[i]) << "made: " << readable(made[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Controller, Examples,
+                         testing::Values("minimal", "taken-over", "ha", "external", "accounting",
+                                         "accounting-external", "scripts", "nodesets", "merged",
+                                         "unprivileged", "customised"),
+                         [](const auto& name) {
+                           std::string text = name.param;
+                           std::erase(text, '-');
+                           return text;
+                         });
+
+TEST(ControllerBuild, RefusesSeveralSlurmctldWithoutSharedState) {
+  Example example("ha");
+  example.controller->spec.persistence->existing_claim.clear();
+  const auto made = controller_stateful_set(example.inputs(), "");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message(), testing::HasSubstr("existingClaim"));
+  example.controller->spec.persistence->enabled = false;
+  EXPECT_FALSE(controller_stateful_set(example.inputs(), ""));
+}
+
+TEST(ControllerBuild, HasNoMonitorWhereNoneIsWanted) {
+  EXPECT_FALSE(controller_service_monitor(Example("minimal").inputs()));
+  EXPECT_FALSE(controller_service_monitor(Example("external").inputs()));
+}
+
+std::string restart_hash_of(std::string conf) {
+  return restart_hash({{"slurm.conf", std::move(conf)}});
+}
+
+TEST(RestartHash, StaysTheSameForWhatAReconfigureTakesUp) {
+  const std::string before = restart_hash_of("ClusterName=a\nSlurmctldPort=6817\n");
+  EXPECT_EQ(before, restart_hash_of("# new\nslurmctldport=6817\nCLUSTERNAME=a # same\n"));
+  EXPECT_EQ(before, restart_hash_of("ClusterName=b\nClusterName=a\nSlurmctldPort=6817\n"));
+  EXPECT_EQ(before,
+            restart_hash_of("ClusterName=a\nSlurmctldPort=6817\nSchedulerType=sched/builtin\n"
+                            "PartitionName=p Nodes=ALL\nTopologyPlugin=topology/tree\n"));
+  EXPECT_EQ(restart_hash_of("AuthInfo=use_client_ids,ttl=60\n"),
+            restart_hash_of("AuthInfo=TTL=60,use_client_ids\n"));
+}
+
+TEST(RestartHash, ChangesWithHowSlurmctldListensAndAuthenticates) {
+  const std::string before = restart_hash_of("ClusterName=a\nSlurmctldHost=x\nSlurmctldHost=y\n");
+  EXPECT_NE(before, restart_hash_of("ClusterName=a\nSlurmctldHost=y\nSlurmctldHost=x\n"));
+  EXPECT_NE(before, restart_hash_of("ClusterName=a\nSlurmctldHost=x\nSlurmctldHost=y\n"
+                                    "AuthType=auth/munge\n"));
+  EXPECT_NE(before, restart_hash_of("Include more.conf\nClusterName=b\nSlurmctldHost=x\n"));
+  EXPECT_NE(restart_hash({{"slurm.conf", "Include more.conf\n"}, {"more.conf", "AuthType=a\n"}}),
+            restart_hash({{"slurm.conf", "Include more.conf\n"}, {"more.conf", "AuthType=b\n"}}));
+}
+
+}  // namespace
+}  // namespace mainspring::op::build

@@ -1,0 +1,43 @@
+// operator/build/slurm_conf.h
+//
+// Writes slurm.conf, cgroup.conf and slurmdbd.conf. Pure: the same objects give the same text, and
+// golden files show it. Order of lines and sections is part of the public contract.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/accounting.h"
+#include "api/controller.h"
+#include "api/nodeset.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "kube/core_objects.h"
+
+namespace mainspring::op::build {
+
+using ConfigMaps = std::vector<std::shared_ptr<const kube::ConfigMap>>;
+
+struct SlurmConfInputs {
+  const api::Controller& controller;
+  const api::Accounting* accounting = nullptr;  // Null where there is none.
+  // All of this Controller, in any order, as NodeSet/Partition lines; those that are gone or whose
+  // partition may go are left out by the caller.
+  std::vector<std::shared_ptr<const api::NodeSet>> nodesets;
+  // What the refs name, in any order.
+  ConfigMaps config_files;
+  ConfigMaps prologs;
+  ConfigMaps epilogs;
+  ConfigMaps prologs_slurmctld;
+  ConfigMaps epilogs_slurmctld;
+};
+
+// Where controller.spec.external: the short form that slurmrestd needs.
+std::string slurm_conf(const SlurmConfInputs& inputs);
+// Empty where a ConfigMap of the user's brings one. Unprivileged workers get the plugin disabled.
+std::string cgroup_conf(const SlurmConfInputs& inputs);
+// kInvalid for a password that no line of the file can hold.
+Result<std::string> slurmdbd_conf(const api::Accounting& accounting, const Secret& password);
+
+}  // namespace mainspring::op::build
