@@ -1,0 +1,26 @@
+// operator/nodeset/claims.h
+//
+// Who owns a worker's PersistentVolumeClaims, which decides when they go: the retention policy as
+// owner references. Pure.
+#pragma once
+
+#include <optional>
+
+#include "api/nodeset.h"
+#include "kube/pod.h"
+#include "kube/storage.h"
+
+namespace mainspring::op {
+
+// The owner references that the claim should have; unset where they are right already. `scaled_in`:
+// its pod is condemned by a scale-in, which is when whenScaled takes hold: then the pod takes the
+// claim along. A claim that no volumeClaimTemplate made for this pod, whatever the pod uses it for,
+// is never touched. Other people's references stay. A claim that another controller has is not
+// ours, and only loses references of ours (the caller warns: ConflictingController). One that names
+// an earlier NodeSet or pod of the same name, or is being deleted, is left to the garbage
+// collector.
+std::optional<kube::Seq<kube::OwnerReference>> wanted_owners(
+    const api::NodeSet& nodeset, const kube::Pod& pod, bool scaled_in,
+    const kube::PersistentVolumeClaim& claim);
+
+}  // namespace mainspring::op

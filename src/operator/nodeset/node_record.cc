@@ -1,0 +1,75 @@
+// operator/nodeset/node_record.cc
+//
+// What the operator writes into Slurm's record of a node: whose pod it is, and features of the
+// Kubernetes node. Declared in projection.h.
+#include <algorithm>
+#include <set>
+
+#include "api/names.h"
+#include "base/text.h"
+#include "operator/nodeset/projection.h"
+
+namespace mainspring::op {
+namespace {
+
+// A comment is a person's to write too; nothing of ours is longer.
+constexpr std::size_t kMaxComment = 4096;
+
+// Slurm reads & | ! [ ] ( ) * , in a constraint as operators; what has one could never be asked
+// for.
+bool is_feature(std::string_view text) {
+  constexpr std::string_view kPunctuation = "_-./:=@+%~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    const char lower = ascii_lower(c);
+    return (lower >= 'a' && lower <= 'z') || is_ascii_digit(c) ||
+           kPunctuation.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
+
+constexpr auto json_fields(json::Tag<PodInfo>) {
+  return json::fields(json::field("namespace", &PodInfo::ns), json::field("podName", &PodInfo::pod),
+                      json::field("node", &PodInfo::node),
+                      json::field("nodeSetName", &PodInfo::nodeset),
+                      json::field("nodeSetUID", &PodInfo::nodeset_uid));
+}
+
+std::string to_comment(const PodInfo& info) {
+  return json::to_text(json::Value::object({{"namespace", info.ns},
+                                            {"podName", info.pod},
+                                            {"node", info.node},
+                                            {"nodeSetName", info.nodeset},
+                                            {"nodeSetUID", info.nodeset_uid}}));
+}
+
+std::optional<PodInfo> parse_comment(std::string_view comment) {
+  if (!comment.starts_with('{') || comment.size() > kMaxComment) return std::nullopt;
+  json::Reader reader;
+  auto info = json::decode<PodInfo>(reader, comment);
+  // JSON of somebody else's says nothing about pods.
+  if (!info || info->ns.empty() || info->pod.empty()) return std::nullopt;
+  return *std::move(info);
+}
+
+std::optional<std::vector<std::string>> wanted_features(const std::vector<std::string>& features,
+                                                        const kube::Node& node) {
+  std::vector<std::string> wanted;
+  for (const std::string& feature : features) {
+    if (!feature.starts_with(api::kFeaturePrefix)) wanted.push_back(feature);
+  }
+  const auto annotation = node.meta.annotations.find(api::annotation::kFeatures);
+  for (const std::string_view piece : split(annotation.value_or(""), ',')) {
+    const std::string_view value = trim(piece);
+    if (!is_feature(value)) continue;
+    std::string feature = std::string(api::kFeaturePrefix) + std::string(value);
+    if (std::find(wanted.begin(), wanted.end(), feature) == wanted.end()) {
+      wanted.push_back(std::move(feature));
+    }
+  }
+  const std::set<std::string_view> has(features.begin(), features.end());
+  if (has == std::set<std::string_view>(wanted.begin(), wanted.end())) return std::nullopt;
+  return wanted;
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,145 @@
+#include "operator/nodeset/plan.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+#include "operator/nodeset/cordon.h"
+#include "operator/nodeset/draft.h"
+
+namespace mainspring::op {
+
+namespace {
+
+using Life = Draft::Life;
+
+Draft::Entry entry_of(const NodeSetView& view, const WorkerView& worker) {
+  const kube::Pod& pod = *worker.pod;
+  Draft::Entry entry{.worker = &worker, .order = deletability(view.nodeset, worker)};
+  if (pod.meta.deleting()) {
+    entry.life = Life::kTerminating;
+  } else if (pod.terminal()) {
+    entry.life = Life::kEnded;
+  }
+  entry.fits_mode = scaling_mode_of(view.nodeset, pod) == view.nodeset.spec.scaling_mode;
+  entry.available = is_available(view.nodeset, pod, view.now);
+  return entry;
+}
+
+Draft draft_of(const NodeSetView& view) {
+  Draft draft{.view = view};
+  draft.entries.reserve(view.workers.size());
+  for (const WorkerView& worker : view.workers) draft.entries.push_back(entry_of(view, worker));
+  std::sort(draft.entries.begin(), draft.entries.end(),
+            [](const auto& a, const auto& b) { return a.order < b.order; });
+  return draft;
+}
+
+// A kubelet names the containers of a pod before it makes the first. Until it has spoken, a pod
+// that was given to a node may run there unseen.
+bool never_ran(const kube::Pod& pod) {
+  const kube::PodStatus& status = pod.status;
+  if (status.phase != kube::PodPhase::kPending && status.phase != kube::PodPhase::kNone) {
+    return false;
+  }
+  if (pod.node_name.empty()) return true;
+  const auto was_made = [](const kube::ContainerStatus& container) {
+    return container.has_id || container.restarts > 0 ||
+           container.state == kube::ContainerState::kRunning ||
+           container.state == kube::ContainerState::kTerminated;
+  };
+  return !status.containers.empty() &&
+         std::none_of(status.containers.begin(), status.containers.end(), was_made) &&
+         std::none_of(status.init_containers.begin(), status.init_containers.end(), was_made);
+}
+
+// While nothing is known of Slurm, nobody new is condemned: what drains goes on draining.
+bool may_condemn(const WorkerView& worker, std::optional<Removal::Evidence> evidence) {
+  return evidence.has_value() || worker.slurm.knowledge != SlurmFacts::Knowledge::kUnknown ||
+         condemns(cordon_cause(worker));
+}
+
+// slurmd registers when it starts. One that was Ready all this time and is not on the list has been
+// forgotten by slurmctld and does not know it.
+bool is_unregistered(const WorkerView& worker, bool available, WallTime now) {
+  constexpr Duration kPatience = seconds(60);
+  if (worker.slurm.knowledge != SlurmFacts::Knowledge::kAbsent || !available) return false;
+  const auto* const ready = kube::find_condition(worker.pod->status.conditions, "Ready");
+  return ready->transition != WallTime() && now - ready->transition >= kPatience;
+}
+
+Plan plan_of(Draft draft) {
+  const NodeSetView& view = draft.view;
+  const std::unordered_set<std::string_view> backing_off(view.backing_off.begin(),
+                                                         view.backing_off.end());
+  Plan plan{.create = std::move(draft.create), .desired = draft.desired};
+  for (const Draft::Entry& entry : draft.entries) {
+    if (entry.life == Life::kTerminating) continue;
+    const WorkerView& worker = *entry.worker;
+    const auto index = static_cast<std::size_t>(&worker - view.workers.data());
+    if (entry.life == Life::kEnded) {
+      // The wait is for the one that takes its place; where none does, there is nothing to wait
+      // for.
+      if (entry.cause == Cause::kNone && backing_off.contains(worker.pod->meta.uid)) continue;
+      plan.remove.push_back({index, entry.cause, Removal::Evidence::kEnded});
+    } else if (entry.cause != Cause::kNone) {
+      const auto evidence = removal_evidence(worker);
+      if (!may_condemn(worker, evidence)) continue;
+      plan.condemned.push_back({index, entry.cause});
+      if (evidence) plan.remove.push_back({index, entry.cause, *evidence});
+    } else if (is_unregistered(worker, entry.available, view.now)) {
+      plan.unregistered.push_back(index);
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(const NodeSetView& view) {
+  Draft draft = draft_of(view);
+  if (view.nodeset.meta.deleting()) {
+    for (Draft::Entry& entry : draft.entries) entry.cause = Cause::kDeletion;
+    return plan_of(std::move(draft));
+  }
+  for (Draft::Entry& entry : draft.entries) {
+    if (!entry.fits_mode) entry.cause = Cause::kModeSwitch;
+  }
+  if (view.nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet) {
+    plan_daemons(draft);
+  } else {
+    plan_replicas(draft);
+  }
+  plan_update(draft);
+  return plan_of(std::move(draft));
+}
+
+std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker) {
+  using Evidence = Removal::Evidence;
+  const SlurmFacts& slurm = worker.slurm;
+  if (worker.pod->terminal()) return Evidence::kEnded;
+  // Also of a pod that seems not to have started: then one of the two is mistaken.
+  if (slurm.present() && slurm.node->state.is_busy()) return std::nullopt;
+  if (never_ran(*worker.pod)) return Evidence::kNeverRan;
+  switch (slurm.knowledge) {
+    case SlurmFacts::Knowledge::kUnknown:
+      return std::nullopt;
+    case SlurmFacts::Knowledge::kAbsent:
+      return Evidence::kAbsent;
+    case SlurmFacts::Knowledge::kPresent:
+      break;
+  }
+  const slurm::NodeState state = slurm.node->state;
+  const bool stays_drained = !state.has(slurm::NodeState::Flag::kUndrain);
+  return state.is_drained() && stays_drained ? std::optional(Evidence::kDrained) : std::nullopt;
+}
+
+bool is_available(const api::NodeSet& nodeset, const kube::Pod& pod, WallTime now) {
+  if (pod.status.phase != kube::PodPhase::kRunning || !pod.ready()) return false;
+  const Duration wait = seconds(nodeset.spec.min_ready_seconds);
+  if (wait <= Duration::zero()) return true;
+  const WallTime since = kube::find_condition(pod.status.conditions, "Ready")->transition;
+  return since != WallTime() && now - since >= wait;
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,81 @@
+// operator/nodeset/update.cc
+//
+// Bringing pods of an older revision up to date, by the NodeSet's update strategy.
+#include <algorithm>
+
+#include "api/names.h"
+#include "operator/nodeset/draft.h"
+#include "operator/nodeset/reservation.h"
+
+namespace mainspring::op {
+
+namespace {
+
+bool is_old(const Draft& draft, const Draft::Entry& entry) {
+  return entry.kept() &&
+         entry.worker->pod->meta.labels.find(api::label::kRevision) != draft.view.revision_hash;
+}
+
+bool works(const Draft::Entry& entry) {
+  const kube::Pod& pod = *entry.worker->pod;
+  return pod.status.phase == kube::PodPhase::kRunning && pod.ready();
+}
+
+// Nothing is lost with them, and the new revision may be what cures them.
+void replace_broken(Draft& draft) {
+  for (Draft::Entry& entry : draft.entries) {
+    if (is_old(draft, entry) && !works(entry)) entry.cause = Cause::kUpdate;
+  }
+}
+
+// So many as may be missing at once, less those that are missing already for whatever reason: not
+// yet started, not Ready for long enough, or about to be replaced as broken. Pods condemned here
+// earlier are counted and chosen anew, so their number never adds up over time.
+std::int64_t budget(const Draft& draft) {
+  const auto available =
+      std::count_if(draft.entries.begin(), draft.entries.end(),
+                    [](const Draft::Entry& entry) { return entry.kept() && entry.available; });
+  return draft.view.nodeset.spec.max_unavailable.of(draft.slots) - (draft.slots - available);
+}
+
+void roll(Draft& draft) {
+  std::int64_t left = budget(draft);
+  for (Draft::Entry& entry : draft.entries) {
+    if (left <= 0) return;
+    if (!is_old(draft, entry)) continue;
+    entry.cause = Cause::kUpdate;
+    --left;
+  }
+}
+
+void replace_in_maintenance(Draft& draft) {
+  const std::string ours = reservation_name(draft.view.nodeset.meta.name);
+  for (Draft::Entry& entry : draft.entries) {
+    const SlurmFacts& slurm = entry.worker->slurm;
+    if (!is_old(draft, entry) || !slurm.present()) continue;
+    const bool in_window = slurm.node->state.has(slurm::NodeState::Flag::kMaintenance) &&
+                           slurm.node->reservation == ours;
+    if (in_window) entry.cause = Cause::kUpdate;
+  }
+}
+
+}  // namespace
+
+void plan_update(Draft& draft) {
+  // Without a revision to compare with, as at a take-over, no pod is known to be old.
+  if (draft.view.revision_hash.empty()) return;
+  switch (draft.view.nodeset.spec.update_type) {
+    case api::UpdateType::kRollingUpdate:
+      replace_broken(draft);
+      roll(draft);
+      return;
+    case api::UpdateType::kScheduledUpdate:
+      replace_broken(draft);
+      replace_in_maintenance(draft);
+      return;
+    case api::UpdateType::kOnDelete:
+      return;
+  }
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,72 @@
+// operator/nodeset/worker_view.h
+//
+// One worker as every decision about it sees it: its pod, the Kubernetes node under it, and what
+// Slurm says of it, with how much that is worth. Values, put together by sync from the caches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/nodeset.h"
+#include "base/time.h"
+#include "kube/node.h"
+#include "kube/pod.h"
+#include "slurm/node.h"
+
+namespace mainspring::op {
+
+// What we know of a worker's Slurm node. Unknown is never absent, and absent is never drained.
+struct SlurmFacts {
+  enum class Knowledge : std::uint8_t {
+    kUnknown,  // No client, never synced, stale: nothing may be concluded.
+    kAbsent,   // A fresh list that is not empty, of a slurmctld that is well, does not have it.
+    kPresent,
+  };
+  Knowledge knowledge = Knowledge::kUnknown;
+  std::shared_ptr<const slurm::Node> node;  // Set where kPresent.
+
+  bool present() const { return knowledge == Knowledge::kPresent; }
+};
+
+struct WorkerView {
+  std::shared_ptr<const kube::Pod> pod;
+  std::shared_ptr<const kube::Node> node;  // Null where not scheduled, or the node is gone.
+  SlurmFacts slurm;
+};
+
+// The name by which Slurm knows the worker: the pod-hostname label where it is set, else
+// spec.hostname, else the pod's name; with hostNetwork in StatefulSet mode the Kubernetes node's
+// name, which is empty until the pod is scheduled.
+std::string slurm_node_name(const kube::Pod& pod);
+// By the pod's name, whatever its padding. Not judged by mode: a pod of DaemonSet mode may happen
+// to have a name of digits.
+std::optional<std::uint32_t> ordinal_of(const api::NodeSet& nodeset, const kube::Pod& pod);
+// By the pod's label; a pod without it is of the mode that its name fits.
+api::ScalingMode scaling_mode_of(const api::NodeSet& nodeset, const kube::Pod& pod);
+
+// Why the operator cordons or condemns a pod; the texts are those of annotation::kCordonedFor.
+enum class Cause : std::uint8_t {
+  kNone,
+  kScaleIn,     // "scale-in"
+  kUpdate,      // "update"
+  kModeSwitch,  // "mode-switch"
+  kMisplaced,   // "misplaced": DaemonSet mode, its node should not run it
+  kDuplicate,   // "duplicate": DaemonSet mode, another one is on the same node
+  kHostname,    // "hostname": DaemonSet mode, its node got another hostname-override
+  kDeletion,    // "deletion": the NodeSet goes
+  kNode,        // "node": its Kubernetes node is cordoned. Never condemns.
+  kPerson,      // Somebody set pod-cordon. Never condemns, never lifted by us.
+};
+std::string_view to_string(Cause cause);
+// A word that we do not know is kPerson: not ours to lift.
+Cause cause_of(std::string_view text);
+
+// Whether the operator set the pod's cordon, and why; kPerson where somebody else did, kNone where
+// it is not cordoned. A pod taken over from upstream has no note of the cause; then the reason that
+// Slurm shows tells a scale-in from a person's wish.
+Cause cordon_cause(const WorkerView& worker);
+
+}  // namespace mainspring::op
