@@ -6,15 +6,22 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/crds_command.h"
+#include "app/operator_command.h"
 #include "net/tls.h"
 
 using namespace mainspring;
 
 int main(int argc, char** argv) {
-  CLI::App app("Mainspring runs Slurm and Kubernetes as one system.", "mainspring");
-  app.set_version_flag("--version,-V",
-                       fmt::format("mainspring {} ({})", MAINSPRING_VERSION, net::tls_library()));
-  CLI11_PARSE(app, argc, argv);
-  fmt::print("{}", app.help());
+  CLI::App line("Mainspring runs Slurm and Kubernetes as one system.", "mainspring");
+  line.set_version_flag("--version,-V",
+                        fmt::format("mainspring {} ({})", MAINSPRING_VERSION, net::tls_library()));
+  const CLI::App* const crds =
+      line.add_subcommand("crds", "Print the CustomResourceDefinitions, for kubectl apply -f -.");
+  const auto run_operator = app::add_operator_command(line);
+  CLI11_PARSE(line, argc, argv);
+  if (crds->parsed()) return app::run_crds();
+  if (line.got_subcommand("operator")) return run_operator();
+  fmt::print("{}", line.help());
   return 0;
 }

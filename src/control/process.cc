@@ -81,7 +81,7 @@ Result<std::unique_ptr<Process>> Process::make(Options options) {
 Result<void> Process::connect() {
   options_.config.env = variable;
   MS_TRY(config_, kube::load_config(options_.config));
-  MS_TRY(connection_, kube::connect(*config_, {loop_, *network_, environment(), options_.name}));
+  MS_TRY(connection_, open_connection(Loop::kControl));
   kube::Client::Options client = connection_->client;
   count_attempts(client, metrics_);
   client_.emplace(*connection_->transport, loop_.clock(), random_, std::move(client));
@@ -104,6 +104,12 @@ Result<void> Process::connect() {
   return {};
 }
 
+Result<kube::Connection> Process::open_connection(Loop loop) {
+  net::Executor& executor = loop == Loop::kControl ? loop_ : serving_.loop();
+  net::Network& network = loop == Loop::kControl ? *network_ : serving_.network();
+  return kube::connect(*config_, {executor, network, environment(), options_.name});
+}
+
 Result<void> Process::serve() {
   if (!options_.health_address.empty()) {
     MS_TRY(const net::Endpoint at, net::Endpoint::parse(options_.health_address));
@@ -113,8 +119,7 @@ Result<void> Process::serve() {
   }
   if (options_.metrics_address.empty()) return {};
   if (options_.metrics_secure) {
-    MS_TRY(auto made, kube::connect(*config_, {serving_.loop(), serving_.network(), environment(),
-                                               options_.name}));
+    MS_TRY(auto made, open_connection(Loop::kServing));
     access_ = std::make_unique<Access>(std::move(made), serving_.loop().clock());
   }
   MS_TRY(const net::Endpoint at, net::Endpoint::parse(options_.metrics_address));

@@ -52,10 +52,17 @@ class Process {
 
   Manager& manager() { return *manager_; }
   kube::Client& client() { return *client_; }
+  // Of the control loop.
+  net::Network& network() { return *network_; }
   Serving& serving() { return serving_; }
   Metrics& metrics() { return metrics_; }
   Health& health() { return health_; }
   const Logger& log() const { return log_; }
+
+  // Another way to the API server, for a client of the caller's own: one that may write without
+  // leading, or one for handlers on the serving loop. Connects to nothing yet.
+  enum class Loop { kControl, kServing };
+  Result<kube::Connection> open_connection(Loop loop);
 
   // Runs until SIGTERM or SIGINT and then ends in order: 0. A second signal, a lost lease or failed
   // work ends it at once: 1.

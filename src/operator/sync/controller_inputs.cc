@@ -1,0 +1,116 @@
+#include "operator/sync/controller_inputs.h"
+
+#include <fmt/format.h>
+
+#include "api/names.h"
+
+namespace mainspring::op {
+namespace {
+
+// One key of a Secret or ConfigMap, as a reader of the status would look for it.
+template <class Object>
+void require_key(const std::shared_ptr<const Object>& object, std::string_view field,
+                 const api::KeyRef& ref, std::string_view ns, std::vector<std::string>& missing) {
+  if (!object) {
+    missing.push_back(
+        fmt::format("{}: {} {}/{} does not exist", field, Object::kResource.kind, ns, ref.name));
+    return;
+  }
+  const auto& data = object->data;
+  if constexpr (requires { object->find(ref.key); }) {
+    if (object->find(ref.key) != nullptr) return;
+  } else if (data.contains(ref.key) || object->binary_data.contains(ref.key)) {
+    return;
+  }
+  missing.push_back(fmt::format("{}: {} {}/{} has no key {}", field, Object::kResource.kind, ns,
+                                ref.name, ref.key));
+}
+
+build::ConfigMaps maps_of(const World& world, std::string_view ns, std::string_view field,
+                          const std::vector<api::NameRef>& refs,
+                          std::vector<std::string>& missing) {
+  build::ConfigMaps found;
+  for (const api::NameRef& ref : refs) {
+    if (auto map = world.config_maps.get(ns, ref.name)) {
+      found.push_back(std::move(map));
+    } else {
+      missing.push_back(fmt::format("{}: ConfigMap {}/{} does not exist", field, ns, ref.name));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner)
+    : controller(std::move(owner)), inputs{.conf = {.controller = *controller}} {
+  const api::ControllerSpec& spec = controller->spec;
+  const std::string& ns = controller->meta.ns;
+  const std::string& name = controller->meta.name;
+  stateful_set = world.stateful_sets.get(ns, api::controller_name(name));
+  config = world.config_maps.get(ns, api::controller_config_name(name));
+  if (!spec.accounting_ref.name.empty()) {
+    accounting = world.accountings.get(ns, spec.accounting_ref.name);
+    // Not "none": a slurmctld that comes up without accounting gets an id that a slurmdbd which
+    // comes later may refuse.
+    if (!accounting) {
+      missing.push_back(fmt::format("spec.accountingRef: Accounting {}/{} does not exist", ns,
+                                    spec.accounting_ref.name));
+    }
+  }
+  inputs.conf.accounting = accounting.get();
+  inputs.cluster_domain = world.options.cluster_domain;
+  if (!spec.external) gather_references(world);
+  gather_files();
+}
+
+void ControllerParts::gather_references(const World& world) {
+  const api::ControllerSpec& spec = controller->spec;
+  const std::string& ns = controller->meta.ns;
+  build::SlurmConfInputs& conf = inputs.conf;
+  if (spec.slurm_key_ref) {
+    slurm_key = world.secrets.get(ns, spec.slurm_key_ref->name);
+    require_key(slurm_key, "spec.slurmKeyRef", *spec.slurm_key_ref, ns, missing);
+  }
+  if (const api::KeyRef* jwt = api::jwt_key_of(spec)) {
+    jwt_key = world.secrets.get(ns, jwt->name);
+    require_key(jwt_key, "spec.jwtKeyRef", *jwt, ns, missing);
+  }
+  if (spec.jwks_key_ref) {
+    require_key(world.config_maps.get(ns, spec.jwks_key_ref->name), "spec.jwksKeyRef",
+                *spec.jwks_key_ref, ns, missing);
+  }
+  const auto maps = [&](std::string_view field, const std::vector<api::NameRef>& refs) {
+    return maps_of(world, ns, field, refs, missing);
+  };
+  // Those that are going stay in the file until they are gone: jobs may still name their partition.
+  conf.nodesets = world.nodesets_of(controller->meta.key());
+  conf.config_files = maps("spec.configFileRefs", spec.config_file_refs);
+  conf.prologs = maps("spec.prologScriptRefs", spec.prolog_script_refs);
+  conf.epilogs = maps("spec.epilogScriptRefs", spec.epilog_script_refs);
+  conf.prologs_slurmctld =
+      maps("spec.prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs);
+  conf.epilogs_slurmctld =
+      maps("spec.epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs);
+  inputs.slurm_key = slurm_key.get();
+  inputs.jwt_key = jwt_key.get();
+  // Login pods are joined to it too; see build/login_names.h.
+  inputs.search_services = {api::workers_service_name(controller->meta.name)};
+  if (stateful_set) inputs.live_annotations = &stateful_set->meta.annotations;
+}
+
+void ControllerParts::gather_files() {
+  const build::SlurmConfInputs& conf = inputs.conf;
+  for (const build::ConfigMaps* maps : {&conf.config_files, &conf.prologs, &conf.epilogs,
+                                        &conf.prologs_slurmctld, &conf.epilogs_slurmctld}) {
+    for (const auto& map : *maps) {
+      for (const auto& [file, text] : map->data) files.emplace(file, text);
+    }
+  }
+  files.insert_or_assign("slurm.conf", build::slurm_conf(conf));
+  if (std::string cgroup = build::cgroup_conf(conf); !cgroup.empty()) {
+    files.insert_or_assign("cgroup.conf", std::move(cgroup));
+  }
+}
+
+}  // namespace mainspring::op

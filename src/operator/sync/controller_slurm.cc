@@ -1,0 +1,100 @@
+// The queue "controller-slurm": what a Controller needs slurmctld's answer for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/names.h"
+#include "operator/sync/controller_sync.h"
+#include "slurm/cluster.h"
+
+namespace mainspring::op {
+namespace {
+
+using control::Key;
+using control::Requeue;
+
+// From the change of a pod to its files: the kubelet acts at once, and this is ample.
+constexpr Duration kFilesArrive = seconds(5);
+// A standby that takes over is to be seen soon, and a ping costs slurmctld next to nothing.
+constexpr Duration kFollow = seconds(10);
+
+}  // namespace
+
+Task<Result<Requeue>> ControllerSync::reconcile_slurm(Key key) {
+  const ControllerPtr controller = world_.controllers.get(key.view());
+  if (!controller || controller->meta.deleting() || controller->spec.external) co_return Requeue{};
+  const std::shared_ptr<SlurmCluster> cluster = world_.slurm.find(key.view());
+  if (!cluster) co_return Requeue{};
+  MS_CO_TRY(Requeue again, co_await take_up(controller, cluster));
+  if (controller->replicas() > 1) {
+    MS_CO_CHECK(co_await follow_active(controller, cluster));
+    again.after = std::min(again.after.value_or(kFollow), kFollow);
+  }
+  co_return again;
+}
+
+Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
+                                              std::shared_ptr<SlurmCluster> cluster) {
+  const api::ConfigStatus wanted = controller->status.config;
+  if (wanted.state != kPending || wanted.method != kByReconfigure) co_return Requeue{};
+  const auto it = memory_.find(controller->meta.key());
+  // The other queue brings the files in first, and comes back to us.
+  if (it == memory_.end() || it->second.brought != wanted.hash) co_return Requeue{};
+  if (it->second.taken_up == wanted.hash) co_return Requeue{};
+  const Duration waited = world_.clock.now() - it->second.brought_at;
+  if (waited < kFilesArrive) co_return Requeue{kFilesArrive - waited};
+
+  const slurm::ClusterControl control(cluster->client());
+  const Result<void> done = co_await control.reconfigure();
+  // The map may have changed meanwhile.
+  Memory& memory = memory_[ObjectKey(controller->meta.key())];
+  if (!done) {
+    memory.trouble =
+        fmt::format("slurmctld could not be asked to take it up: {}", done.error().to_string());
+    queue_.enqueue(controller->meta.key());
+    co_return fail(done.error());
+  }
+  if (memory.brought == wanted.hash) {
+    memory.taken_up = wanted.hash;
+    memory.taken_up_at = world_.clock.wall_now();
+    memory.trouble.clear();
+  }
+  queue_.enqueue(controller->meta.key());
+  co_return Requeue{};
+}
+
+Task<Result<void>> ControllerSync::follow_active(ControllerPtr controller,
+                                                 std::shared_ptr<SlurmCluster> cluster) {
+  const slurm::ClusterControl control(cluster->client());
+  MS_CO_TRY(const std::vector<slurm::Ping> pings, co_await control.ping());
+  // In the order of SlurmctldHost. The first that responds is the one in charge; where none does
+  // nothing is known, and the label stays where it is.
+  const auto active = std::find_if(pings.begin(), pings.end(),
+                                   [](const slurm::Ping& ping) { return ping.responding; });
+  if (active == pings.end()) co_return Result<void>();
+  co_return co_await mark_active(
+      controller,
+      fmt::format("{}-{}", api::controller_name(controller->meta.name), active - pings.begin()));
+}
+
+Task<Result<void>> ControllerSync::mark_active(ControllerPtr controller, std::string name) {
+  const auto set =
+      world_.stateful_sets.get(controller->meta.ns, api::controller_name(controller->meta.name));
+  if (!set) co_return Result<void>();
+  const auto pods = world_.pods_of(set->meta.uid);
+  const kube::RawApi api(world_.client, kube::Pod::kResource, controller->meta.ns);
+  for (const auto& pod : pods) {
+    const bool is_active = pod->meta.name == name;
+    const auto label = pod->meta.labels.find(api::label::kActive);
+    if (is_active ? label == std::string_view("true") : !label.has_value()) continue;
+    json::Value body = json::Value::object();
+    body["metadata"]["labels"].set(api::label::kActive,
+                                   is_active ? json::Value("true") : json::Value());
+    const auto done =
+        co_await api.patch(pod->meta.name, {kube::PatchKind::kMerge, std::move(body)}, {});
+    if (!done && done.error().code() != Code::kNotFound) co_return fail(done.error());
+  }
+  co_return Result<void>();
+}
+
+}  // namespace mainspring::op

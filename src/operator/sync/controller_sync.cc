@@ -1,0 +1,322 @@
+#include "operator/sync/controller_sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/names.h"
+#include "base/digest.h"
+#include "control/object_meta.h"
+#include "operator/build/config_change.h"
+#include "slurm/conf_lint.h"
+
+namespace mainspring::op {
+namespace {
+
+using control::Key;
+using control::Requeue;
+
+const kube::Resource kServiceMonitors{"monitoring.coreos.com", "v1", "servicemonitors",
+                                      "ServiceMonitor", true};
+// Whether Slurm can be reached is known without a call, but nobody announces that it no longer is.
+constexpr Duration kLookAgain = seconds(30);
+constexpr Duration kKindMayCome = minutes(10);
+// Several ConfigMaps, scripts among them.
+constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+constexpr std::size_t kShownFindings = 3;
+constexpr std::string_view kRejectedReason = "ConfigurationRejected";
+
+control::ObjectRef ref(const api::Controller& controller) {
+  return control::ref_to(api::Controller::kResource, controller.meta);
+}
+
+std::string hash_of_files(const std::map<std::string, std::string>& files) {
+  std::string all;
+  for (const auto& [name, text] : files) {
+    all += fmt::format("{} {}\n", name, text.size());
+    all += text;
+  }
+  return hex_encode(sha256(all));
+}
+
+bool rolled_out(const kube::StatefulSet& set) {
+  return set.observed_generation == set.meta.generation && set.updated >= set.spec.replicas &&
+         set.ready >= set.spec.replicas;
+}
+
+std::map<std::string, std::string> as_map(const json::StringMap& data) {
+  std::map<std::string, std::string> out;
+  for (const auto& [key, value] : data) out.emplace(key, value);
+  return out;
+}
+
+// Whoever is in charge of several slurmctld is found by asking them. Until somebody can, clients
+// are sent to the first.
+bool nobody_is_active(const World& world, const ControllerParts& parts) {
+  if (!parts.stateful_set) return false;
+  const auto& pods = world.pods_of(parts.stateful_set->meta.uid);
+  return std::none_of(pods.begin(), pods.end(), [](const auto& pod) {
+    return pod->meta.labels.contains(api::label::kActive);
+  });
+}
+
+// What restart_hash() was of the files that the StatefulSet was last rolled for. One of another
+// operator's says nothing of it, but then the ConfigMap is still as that operator left it.
+std::string live_restart(const ControllerParts& parts) {
+  if (!parts.stateful_set) return {};
+  const auto noted = parts.stateful_set->meta.annotations.find(api::annotation::kRestartHash);
+  if (noted) return std::string(*noted);
+  if (!parts.config) return {};
+  std::map<std::string, std::string> files = parts.files;
+  for (auto& [name, text] : as_map(parts.config->data)) files.insert_or_assign(name, text);
+  return build::restart_hash(files);
+}
+
+}  // namespace
+
+Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
+  const ControllerPtr controller = world_.controllers.get(key.view());
+  if (!controller || controller->meta.deleting()) {
+    // What it owns goes with it.
+    if (!controller) memory_.erase(ObjectKey(key.view()));
+    co_return Requeue{};
+  }
+  const auto parts = std::make_shared<const ControllerParts>(world_, controller);
+  api::ConfigStatus config = controller->status.config;
+  std::optional<Problem> problem;
+  Result<void> laid = co_await groundwork(parts);
+  if (laid) problem = check(*parts);
+  if (laid && !problem) {
+    Result<ConfigPlan> plan = co_await keep(parts);
+    if (plan) config = plan->status;
+    if (!plan) laid = fail(std::move(plan).error());
+  }
+  if (!laid) {
+    // Something is on its way out, or changed under our hands; there is nothing to complain of.
+    if (laid.error().code() == Code::kConflict) co_return fail(laid.error());
+    const bool invalid = laid.error().code() == Code::kInvalid;
+    problem = Problem{invalid ? "InvalidSpec" : "SyncFailed", laid.error()};
+  }
+  if (problem && problem->reason == kRejectedReason) {
+    config.state = kRejected;
+    config.message = problem->error.message();
+  }
+  if (problem) warn(world_, ref(*controller), "SyncFailed", problem->error.to_string());
+  MS_CO_CHECK(co_await write_status(parts, std::move(config), problem ? &*problem : nullptr));
+  if (problem && !problem->for_others) co_return fail(problem->error);
+  co_return Requeue{kLookAgain};
+}
+
+Task<Result<void>> ControllerSync::groundwork(Parts parts) {
+  if (parts->controller->spec.external) co_return Result<void>();
+  MS_CO_CHECK(co_await services(parts));
+  co_return co_await mark_references(parts->controller);
+}
+
+Task<Result<ConfigPlan>> ControllerSync::keep(Parts parts) {
+  const ControllerPtr& controller = parts->controller;
+  ConfigPlan plan;
+  if (controller->spec.external) {
+    MS_CO_CHECK(co_await config_map(parts));
+    co_return plan;
+  }
+  plan = plan_config(facts(*parts));
+  // Before anything is written: a template that cannot be built must not leave new files behind.
+  MS_CO_CHECK(build::controller_stateful_set(parts->inputs, plan.annotation));
+  MS_CO_CHECK(co_await config_map(parts));
+  MS_CO_CHECK(co_await stateful_set(parts, plan.annotation));
+  MS_CO_CHECK(co_await service_monitor(parts));
+  if (plan.reconfigure()) {
+    MS_CO_CHECK(co_await bring_files(parts, plan.status.hash));
+    slurm_queue_.enqueue(controller->meta.key());
+  }
+  if (controller->replicas() == 1 || nobody_is_active(world_, *parts)) {
+    MS_CO_CHECK(
+        co_await mark_active(controller, api::controller_name(controller->meta.name) + "-0"));
+  }
+  co_return plan;
+}
+
+std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerParts& parts) {
+  if (!parts.missing.empty()) {
+    return Problem{"MissingReference",
+                   Error(Code::kNotFound, fmt::format("{}", fmt::join(parts.missing, "; "))), true};
+  }
+  std::string errors;
+  std::size_t count = 0;
+  for (const slurm::Finding& finding :
+       slurm::lint({parts.files.begin(), parts.files.end()}, {.max_bytes = kMostBytes})) {
+    if (finding.severity != slurm::Severity::kError || ++count > kShownFindings) continue;
+    errors += fmt::format("{}{}", errors.empty() ? "" : "; ", slurm::to_string(finding));
+  }
+  if (count == 0) return std::nullopt;
+  if (count > kShownFindings) errors += fmt::format("; and {} more", count - kShownFindings);
+  return Problem{kRejectedReason, Error(Code::kInvalid, errors), true};
+}
+
+ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {
+  const api::Controller& controller = *parts.controller;
+  const std::map<std::string, std::string>& files = parts.files;
+  ConfigFacts facts;
+  facts.before = controller.status.config;
+  facts.hash = hash_of_files(files);
+  facts.restart = build::restart_hash(files);
+  facts.in_place = controller.spec.inplace_reconfigure;
+  facts.has_rest = !world_.restapis_of(controller.meta.key()).empty();
+  facts.now = world_.clock.wall_now();
+  if (const auto& set = parts.stateful_set) {
+    facts.exists = true;
+    facts.live_annotation =
+        set->spec.template_annotations.find(api::annotation::kSlurmConfigHash).value_or("");
+    facts.live_restart = live_restart(parts);
+    facts.rolled_out = rolled_out(*set);
+  }
+  if (parts.config && !parts.config->meta.annotations.contains(api::annotation::kRestartHash)) {
+    std::map<std::string, std::string> ours = {{"slurm.conf", files.at("slurm.conf")}};
+    if (std::string cgroup = build::cgroup_conf(parts.inputs.conf); !cgroup.empty()) {
+      ours.emplace("cgroup.conf", std::move(cgroup));
+    }
+    facts.as_found = as_map(parts.config->data) == ours;
+  }
+  if (const auto it = memory_.find(controller.meta.key()); it != memory_.end()) {
+    const Memory& memory = it->second;
+    if (memory.brought == facts.hash) facts.trouble = memory.trouble;
+    if (memory.brought == facts.hash && memory.taken_up == facts.hash) {
+      facts.reconfigured = memory.taken_up_at;
+    }
+  }
+  return facts;
+}
+
+Task<Result<void>> ControllerSync::services(Parts parts) {
+  const kube::Meta& meta = parts->controller->meta;
+  const std::string internal = api::controller_internal_name(meta.name);
+  MS_CO_CHECK(co_await ensure(&world_, ref(*parts->controller), kube::Service::kResource,
+                              build::controller_internal_service(parts->inputs),
+                              seen(world_.services, meta.ns, internal)));
+  MS_CO_TRY(json::Value client, build::controller_service(parts->inputs));
+  MS_CO_CHECK(co_await ensure(&world_, ref(*parts->controller), kube::Service::kResource,
+                              std::move(client),
+                              seen(world_.services, meta.ns, api::controller_name(meta.name))));
+  co_return Result<void>();
+}
+
+Task<Result<void>> ControllerSync::config_map(Parts parts) {
+  std::optional<kube::Meta> live;
+  if (parts->config) live = parts->config->meta;
+  MS_CO_CHECK(co_await ensure(&world_, ref(*parts->controller), kube::ConfigMap::kResource,
+                              build::controller_config_map(parts->inputs), std::move(live)));
+  co_return Result<void>();
+}
+
+Task<Result<void>> ControllerSync::stateful_set(Parts parts, std::string annotation) {
+  const api::Controller& controller = *parts->controller;
+  if (controller.spec.ha_enabled && controller.spec.persistence) {
+    const std::string& name = controller.spec.persistence->existing_claim;
+    const auto claim = world_.claims.get(controller.meta.ns, name);
+    const auto& modes = claim ? claim->access_modes : kube::Seq<kube::Text>();
+    if (claim && std::find(modes.begin(), modes.end(), "ReadWriteMany") == modes.end()) {
+      co_return fail(Code::kInvalid,
+                     fmt::format("spec.persistence.existingClaim: claim {} cannot be shared by "
+                                 "several slurmctld; it needs access mode ReadWriteMany",
+                                 name));
+    }
+  }
+  std::optional<kube::Meta> live;
+  if (parts->stateful_set) {
+    live = parts->stateful_set->meta;
+    const std::string internal = api::controller_internal_name(controller.meta.name);
+    if (parts->stateful_set->service_name != internal && !live->deleting()) {
+      // The name cannot be changed. The pods stay, and the new one takes them as its own.
+      const kube::RawApi sets(world_.client, kube::StatefulSet::kResource, live->ns);
+      MS_CO_CHECK(co_await sets.remove(
+          live->name, {.propagation = kube::Propagation::kOrphan, .uid = live->uid}));
+      world_.applier.forget(kube::StatefulSet::kResource, live->key());
+      co_return fail(Code::kConflict, fmt::format("StatefulSet {} has another service name; it is "
+                                                  "made again around its pods",
+                                                  live->name));
+    }
+  }
+  MS_CO_TRY(json::Value desired, build::controller_stateful_set(parts->inputs, annotation));
+  desired["metadata"]["annotations"].set(api::annotation::kRestartHash,
+                                         build::restart_hash(parts->files));
+  MS_CO_CHECK(co_await ensure(&world_, ref(controller), kube::StatefulSet::kResource,
+                              std::move(desired), std::move(live)));
+  co_return Result<void>();
+}
+
+Task<Result<void>> ControllerSync::service_monitor(Parts parts) {
+  const kube::Meta& meta = parts->controller->meta;
+  std::optional<json::Value> desired = build::controller_service_monitor(parts->inputs);
+  const ObjectKey key(meta.key());
+  if (desired) {
+    const std::optional<TimePoint> no_kind = memory_[key].no_kind;
+    if (no_kind && world_.clock.now() - *no_kind < kKindMayCome) co_return Result<void>();
+    auto applied = co_await world_.applier.apply(
+        {kServiceMonitors, *std::move(desired), memory_[key].monitor});
+    if (!applied && applied.error().code() == Code::kNotFound) {
+      memory_[key].monitor.reset();
+      memory_[key].no_kind = world_.clock.now();
+      co_return Result<void>();
+    }
+    if (!applied) co_return fail(std::move(applied).error());
+    memory_[key].monitor = applied->meta;
+    memory_[key].no_monitor = false;
+    co_return Result<void>();
+  }
+  if (memory_[key].no_monitor) co_return Result<void>();
+  const kube::Api<control::ObjectMeta> monitors(world_.client, kServiceMonitors, meta.ns);
+  const auto found = co_await monitors.get(api::controller_name(meta.name));
+  if (!found && found.error().code() != Code::kNotFound) co_return fail(found.error());
+  if (found && found->meta.controller() != nullptr && found->meta.controller()->uid == meta.uid) {
+    MS_CO_CHECK(
+        co_await ensure_absent(&world_, ref(*parts->controller), kServiceMonitors, found->meta));
+  }
+  memory_[key].monitor.reset();
+  memory_[key].no_monitor = true;
+  co_return Result<void>();
+}
+
+Task<Result<void>> ControllerSync::mark_references(ControllerPtr controller) {
+  for (const std::string& name : controller->config_map_names()) {
+    const auto map = world_.config_maps.get(controller->meta.ns, name);
+    if (!map) continue;
+    // One that serves several Controllers keeps the first: the label is for our webhook to see it.
+    const auto of = map->meta.labels.find(api::label::kConfigOf);
+    if (of && world_.controllers.get(controller->meta.ns, *of)) continue;
+    json::Value body = json::Value::object();
+    body["metadata"]["labels"].set(api::label::kConfigOf, controller->meta.name);
+    const kube::RawApi maps(world_.client, kube::ConfigMap::kResource, controller->meta.ns);
+    const auto done = co_await maps.patch(name, {kube::PatchKind::kMerge, std::move(body)}, {});
+    if (!done && done.error().code() != Code::kNotFound) co_return fail(done.error());
+  }
+  co_return Result<void>();
+}
+
+// The kubelet looks at a pod's volumes again when the pod changes, not only once a minute.
+Task<Result<void>> ControllerSync::bring_files(Parts parts, std::string hash) {
+  const ObjectKey key(parts->controller->meta.key());
+  if (!parts->stateful_set) co_return Result<void>();
+  const auto pods = world_.pods_of(parts->stateful_set->meta.uid);
+  const kube::RawApi api(world_.client, kube::Pod::kResource, key.ns);
+  for (const auto& pod : pods) {
+    if (pod->meta.annotations.find(api::annotation::kConfigSync) == std::string_view(hash))
+      continue;
+    json::Value body = json::Value::object();
+    body["metadata"]["annotations"].set(api::annotation::kConfigSync, hash);
+    const auto done =
+        co_await api.patch(pod->meta.name, {kube::PatchKind::kMerge, std::move(body)}, {});
+    if (!done && done.error().code() != Code::kNotFound) co_return fail(done.error());
+  }
+  Memory& memory = memory_[key];
+  if (memory.brought != hash) {
+    memory.brought = std::move(hash);
+    memory.brought_at = world_.clock.now();
+    // Back to files that were taken up before is a change all the same.
+    memory.taken_up.clear();
+    memory.trouble.clear();
+  }
+  co_return Result<void>();
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,84 @@
+// operator/sync/controller_sync.h
+//
+// Keeps a Controller's objects as they should be. Two queues:
+//   "controller"        services, configuration, StatefulSet, ServiceMonitor and status, from
+//   caches
+//                       alone; it never waits for Slurm.
+//   "controller-slurm"  asks slurmctld to take up new files, and of several slurmctld finds the one
+//                       that is active.
+// A configuration that slurmctld would stop at, or one whose parts are not all there, is never
+// written: what runs goes on with what it has. Owned by the app; lives on the control loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "control/controller.h"
+#include "operator/sync/config_plan.h"
+#include "operator/sync/controller_inputs.h"
+#include "operator/sync/ensure.h"
+
+namespace mainspring::op {
+
+class ControllerSync {
+ public:
+  explicit ControllerSync(World& world);
+  ControllerSync(const ControllerSync&) = delete;
+  ControllerSync& operator=(const ControllerSync&) = delete;
+
+ private:
+  using ControllerPtr = std::shared_ptr<const api::Controller>;
+  using Parts = std::shared_ptr<const ControllerParts>;
+
+  // What this process knows beyond the caches. Lost with it: then files are brought in, and taken
+  // up, once more.
+  struct Memory {
+    std::string brought;  // The hash of the files that were brought into the pods, and when.
+    TimePoint brought_at;
+    std::string taken_up;  // The hash of those that slurmctld has taken up, and when.
+    WallTime taken_up_at;
+    std::string trouble;
+    // Of the ServiceMonitor, for which there is no cache; unset: not known.
+    std::optional<kube::Meta> monitor;
+    bool no_monitor = false;           // Known not to be there.
+    std::optional<TimePoint> no_kind;  // When this cluster had no such kind.
+  };
+
+  // What keeps a Controller from being as it should be.
+  struct Problem {
+    std::string_view reason;  // Of the condition Degraded.
+    Error error;
+    bool for_others = false;  // To be mended by somebody else, whose change brings us back.
+  };
+
+  void watch();
+  void watch_references();
+  Task<Result<control::Requeue>> reconcile(control::Key key);
+  Task<Result<void>> groundwork(Parts parts);
+  static std::optional<Problem> check(const ControllerParts& parts);
+  Task<Result<ConfigPlan>> keep(Parts parts);
+  ConfigFacts facts(const ControllerParts& parts) const;
+  Task<Result<void>> services(Parts parts);
+  Task<Result<void>> config_map(Parts parts);
+  Task<Result<void>> stateful_set(Parts parts, std::string annotation);
+  Task<Result<void>> service_monitor(Parts parts);
+  Task<Result<void>> mark_references(ControllerPtr controller);
+  Task<Result<void>> bring_files(Parts parts, std::string hash);
+  Task<Result<void>> write_status(Parts parts, api::ConfigStatus config, const Problem* problem);
+
+  // Of "controller-slurm".
+  Task<Result<control::Requeue>> reconcile_slurm(control::Key key);
+  Task<Result<control::Requeue>> take_up(ControllerPtr controller,
+                                         std::shared_ptr<SlurmCluster> cluster);
+  Task<Result<void>> follow_active(ControllerPtr controller, std::shared_ptr<SlurmCluster> cluster);
+  // The label "active" on this pod and no other.
+  Task<Result<void>> mark_active(ControllerPtr controller, std::string pod);
+
+  World& world_;
+  control::Controller& queue_;
+  control::Controller& slurm_queue_;
+  std::unordered_map<ObjectKey, Memory, KeyHash, KeyEqual> memory_;
+};
+
+}  // namespace mainspring::op

@@ -1,0 +1,194 @@
+// Making a NodeSet's pods so: creating, cordoning, and removing those that no Slurm has to be asked
+// about.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/names.h"
+#include "control/owners.h"
+#include "operator/build/worker.h"
+#include "operator/nodeset/claims.h"
+#include "operator/nodeset/cordon.h"
+#include "operator/nodeset/projection.h"
+#include "operator/sync/in_parallel.h"
+#include "operator/sync/nodeset_sync.h"
+#include "operator/sync/pod_calls.h"
+
+namespace mainspring::op {
+namespace {
+
+using control::EventType;
+
+constexpr std::size_t kAtOnce = 16;
+// Of one pass; the events of these lead to the next.
+constexpr std::size_t kMostCreations = 500;
+
+// The cordon of a pod and nothing else of what is shown on it.
+PodProjection as_it_is(const kube::Pod& pod) {
+  PodProjection same;
+  same.protect = pod.meta.labels.find(api::label::kPodProtect) == "true";
+  if (const auto deadline = pod.meta.annotations.find(api::annotation::kPodDeadline)) {
+    same.deadline = std::string(*deadline);
+  }
+  return same;
+}
+
+control::ObjectRef ref(const api::NodeSet& nodeset) {
+  return control::ref_to(api::NodeSet::kResource, nodeset.meta);
+}
+
+// What people are told when a pod begins to drain; null where nothing.
+const char* event_reason(Cause cause) {
+  switch (cause) {
+    case Cause::kScaleIn:
+      return "ScalingDown";
+    case Cause::kUpdate:
+      return "RollingUpdate";
+    case Cause::kNode:
+      return "NodeCordon";
+    default:
+      return nullptr;
+  }
+}
+
+// Whether the object may exist although the call failed.
+bool may_have_happened(const Error& error) {
+  return error.code() == Code::kTimeout || error.code() == Code::kTransient ||
+         error.code() == Code::kCancelled;
+}
+
+}  // namespace
+
+Task<Result<void>> NodeSetSync::act(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
+                                    const Plan* plan) {
+  MS_CO_CHECK(co_await create_pods(nodeset, controller, view, plan));
+  MS_CO_CHECK(co_await own_claims(nodeset, view, plan));
+  MS_CO_CHECK(co_await cordon_pods(view, plan));
+  co_return co_await remove_pods(nodeset, view, plan);
+}
+
+Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr controller,
+                                            NodeSetView* view, const Plan* plan) {
+  if (plan->create.empty()) co_return Result<void>();
+  MS_CO_TRY(const json::Value* made, shared_.pod_template(*nodeset, *controller));
+  const auto pod_template = std::make_shared<const json::Value>(*made);
+  std::vector<Creation> wanted = plan->create;
+  if (wanted.size() > kMostCreations) wanted.resize(kMostCreations);
+  world_.events.event(ref(*nodeset), EventType::kNormal, "ScalingUp", "ScaleUp",
+                      fmt::format("Creating {} of {} pods", wanted.size(), plan->desired));
+  co_return co_await in_parallel<Creation>(
+      std::move(wanted),
+      [this, nodeset, pod_template, hash = view->revision_hash](Creation one) {
+        return create_pod(nodeset, pod_template, hash, std::move(one));
+      },
+      kAtOnce, AtFailure::kStop);
+}
+
+Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
+                                           std::shared_ptr<const json::Value> pod_template,
+                                           std::string revision_hash, Creation creation) {
+  build::WorkerIdentity identity{creation.ordinal, creation.node.get()};
+  std::shared_ptr<const kube::Node> pinned;
+  if (nodeset->spec.pin_to_node && creation.ordinal) {
+    const auto name = nodeset->status.ordinal_to_node.find(std::to_string(*creation.ordinal));
+    if (name) pinned = world_.nodes.get({}, *name);
+    if (pinned && shared_.fits(*nodeset, pinned)) identity.node = pinned.get();
+  }
+  const std::string uid = nodeset->meta.uid;
+  for (json::Value& claim : build::worker_claims(*nodeset, identity)) {
+    const kube::RawApi claims(world_.client, kube::PersistentVolumeClaim::kResource,
+                              nodeset->meta.ns);
+    const auto made = co_await claims.create(std::move(claim), {});
+    if (!made && made.error().code() != Code::kAlreadyExists) {
+      warn(world_, ref(*nodeset), "FailedCreate", made.error().to_string());
+      co_return fail(made.error());
+    }
+  }
+  json::Value pod = build::worker_pod(*nodeset, *pod_template, identity, revision_hash);
+  shared_.expectations.expect_creation(uid);
+  const kube::RawApi pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
+  const auto made = co_await pods.create(std::move(pod), {});
+  if (made) co_return Result<void>();
+  if (!may_have_happened(made.error())) shared_.expectations.creation_failed(uid);
+  // The pod of that name is there: the cache was behind, and shows it soon.
+  if (made.error().code() == Code::kAlreadyExists) co_return Result<void>();
+  warn(world_, ref(*nodeset), "FailedCreate", made.error().to_string());
+  co_return fail(made.error());
+}
+
+Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan* plan) {
+  std::vector<Cause> condemned(view->workers.size(), Cause::kNone);
+  for (const Condemned& one : plan->condemned) condemned[one.worker] = one.cause;
+  struct Change {
+    std::string ns;
+    std::string name;
+    json::Value patch;
+  };
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i < view->workers.size(); ++i) {
+    const WorkerView& worker = view->workers[i];
+    if (worker.pod->meta.deleting()) continue;
+    const Cause cordon = wanted_cordon(worker, condemned[i]);
+    json::Value patch = metadata_patch(*worker.pod, as_it_is(*worker.pod), cordon);
+    if (patch.is_null()) continue;
+    if (const char* reason = event_reason(cordon); reason != nullptr) {
+      world_.events.event(ref(view->nodeset), EventType::kNormal, reason, "Drain",
+                          fmt::format("Draining pod {}", worker.pod->meta.name));
+    }
+    changes.push_back({worker.pod->meta.ns, worker.pod->meta.name, std::move(patch)});
+  }
+  co_return co_await in_parallel<Change>(
+      std::move(changes),
+      [this](Change change) {
+        return patch_pod(&world_, std::move(change.ns), std::move(change.name),
+                         {kube::PatchKind::kMerge, std::move(change.patch)}, "");
+      },
+      kAtOnce);
+}
+
+Task<Result<void>> NodeSetSync::own_claims(NodeSetPtr nodeset, const NodeSetView* view,
+                                           const Plan* plan) {
+  if (nodeset->spec.volume_claim_templates.empty()) co_return Result<void>();
+  std::vector<bool> scaled_in(view->workers.size(), false);
+  for (const Condemned& one : plan->condemned) {
+    scaled_in[one.worker] = one.cause == Cause::kScaleIn;
+  }
+  for (std::size_t i = 0; i < view->workers.size(); ++i) {
+    const kube::Pod& pod = *view->workers[i].pod;
+    // Who takes the claims of a pod that goes was settled before it was deleted.
+    if (pod.meta.deleting()) continue;
+    for (const kube::Volume& volume : pod.spec->volumes) {
+      const auto claim = world_.claims.get(pod.meta.ns, volume.claim_name(pod.meta.name));
+      if (!claim) continue;
+      const auto owners = wanted_owners(*nodeset, pod, scaled_in[i], *claim);
+      if (!owners) continue;
+      json::Value body = json::Value::object();
+      body["metadata"]["uid"] = claim->meta.uid;
+      body["metadata"]["resourceVersion"] = claim->meta.resource_version;
+      json::Value& list = body["metadata"]["ownerReferences"] = json::Value::array();
+      for (const kube::OwnerReference& owner : *owners) list.push_back(control::to_json(owner));
+      const kube::RawApi api(world_.client, kube::PersistentVolumeClaim::kResource, pod.meta.ns);
+      MS_CO_CHECK(
+          co_await api.patch(claim->meta.name, {kube::PatchKind::kMerge, std::move(body)}, {}));
+    }
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> NodeSetSync::remove_pods(NodeSetPtr nodeset, const NodeSetView* view,
+                                            const Plan* plan) {
+  using Evidence = Removal::Evidence;
+  for (const Removal& one : plan->remove) {
+    if (one.evidence != Evidence::kNeverRan && one.evidence != Evidence::kEnded) continue;
+    if (!shared_.deletions.take()) {
+      warn(world_, ref(*nodeset), "DeletionsLimited",
+           fmt::format("More than {} pods would be deleted within a minute; waiting",
+                       world_.options.deletions_per_minute));
+      co_return Result<void>();
+    }
+    MS_CO_CHECK(co_await delete_pod(&shared_, view->workers[one.worker].pod, nodeset));
+  }
+  co_return Result<void>();
+}
+
+}  // namespace mainspring::op

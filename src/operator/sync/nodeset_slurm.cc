@@ -1,0 +1,300 @@
+#include "operator/sync/nodeset_slurm.h"
+
+#include <fmt/format.h>
+
+#include "api/names.h"
+#include "control/finalizer.h"
+#include "net/wait.h"
+#include "operator/build/worker.h"
+#include "operator/nodeset/projection.h"
+#include "operator/nodeset/reservation.h"
+#include "operator/sync/in_parallel.h"
+#include "operator/sync/pod_calls.h"
+#include "slurm/nodes.h"
+#include "slurm/reservations.h"
+
+namespace mainspring::op {
+namespace {
+
+using control::EventType;
+using control::Key;
+using control::Requeue;
+using Evidence = Removal::Evidence;
+
+constexpr std::size_t kAtOnce = 8;
+constexpr Duration kSettle = milliseconds(20);
+constexpr Duration kSlurmAway = seconds(5);
+constexpr Duration kLimited = seconds(10);
+
+control::ObjectRef ref(const api::NodeSet& nodeset) {
+  return control::ref_to(api::NodeSet::kResource, nodeset.meta);
+}
+
+bool needs_slurm(Evidence evidence) {
+  return evidence == Evidence::kDrained || evidence == Evidence::kAbsent;
+}
+
+}  // namespace
+
+NodeSetSlurmSync::NodeSetSlurmSync(NodeSetWorld& shared) : shared_(shared), world_(shared.world) {
+  watch(world_.manager.add({.name = "nodeset-slurm",
+                            .reconcile = [this](Key key) { return reconcile(std::move(key)); },
+                            .workers = world_.options.workers}));
+}
+
+void NodeSetSlurmSync::watch(control::Controller& queue) {
+  using control::Controller;
+  queue.watch(world_.nodesets);
+  queue.watch<kube::Pod>(world_.pods,
+                         [this](const auto& before, const auto& after, Controller& to) {
+                           const auto nodeset = shared_.owner_of(after ? *after : *before);
+                           if (nodeset) to.enqueue(nodeset->meta.key());
+                         });
+  queue.wait_for(world_.controllers);
+  world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
+    const kube::Node& node = after ? *after : *before;
+    for (const auto& pod : world_.pods_on(node.meta.name)) {
+      if (const auto owner = shared_.owner_of(*pod)) queue.enqueue(owner->meta.key());
+    }
+  });
+  world_.slurm.on_cluster([this, &queue](KeyView owner) {
+    for (const auto& nodeset : world_.nodesets_of(owner)) queue.enqueue(nodeset->meta.key());
+  });
+  world_.slurm.on_node([this, &queue](KeyView owner, const auto& before, const auto& after) {
+    const slurm::Node& node = after ? *after : *before;
+    const auto& pods = world_.pods_of_slurm_node(owner, node.name);
+    for (const auto& pod : pods) {
+      if (const auto nodeset = shared_.owner_of(*pod)) queue.enqueue(nodeset->meta.key());
+    }
+    if (!pods.empty()) return;
+    // Perhaps a record to prune.
+    const auto info = parse_comment(node.comment);
+    if (info && info->ns == owner.ns) queue.enqueue(Key(info->ns, info->nodeset));
+  });
+}
+
+Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
+  MS_CO_CHECK(co_await net::sleep(kSettle));
+  const NodeSetPtr nodeset = world_.nodesets.get(key.view());
+  if (!nodeset) co_return Requeue{};
+  const SlurmPtr slurm = shared_.slurm_of(*nodeset);
+  if (!slurm) co_return Requeue{};  // Its coming wakes this key.
+  if (!slurm->cache().nodes_freshness().fresh()) co_return Requeue{kSlurmAway};
+
+  const NodeSetView view = shared_.view(*nodeset);
+  MS_CO_CHECK(co_await tell_slurm(nodeset, slurm, &view));
+  MS_CO_CHECK(co_await reservation(nodeset, slurm, &view));
+  MS_CO_CHECK(co_await prune(nodeset, slurm));
+  // What has been done and is not seen yet would be decided again, on what was before.
+  if (const auto unseen = shared_.expectations.wait(nodeset->meta.uid)) co_return Requeue{*unseen};
+  // Slurm has been asked and told much meanwhile.
+  const NodeSetView now = shared_.view(*nodeset);
+  const Plan plan = make_plan(now);
+  MS_CO_CHECK(co_await remove_drained(nodeset, slurm, &now, &plan));
+  if (!plan.remove.empty() || !plan.unregistered.empty()) co_return Requeue{kLimited};
+  co_return Requeue{};
+}
+
+Task<Result<void>> NodeSetSlurmSync::tell_slurm(NodeSetPtr nodeset, SlurmPtr slurm,
+                                                const NodeSetView* view) {
+  co_return co_await in_parallel<WorkerView>(
+      view->workers,
+      [this, nodeset, slurm](WorkerView worker) {
+        return tell_one(nodeset, slurm, std::move(worker));
+      },
+      kAtOnce);
+}
+
+Task<Result<void>> NodeSetSlurmSync::tell_one(NodeSetPtr nodeset, SlurmPtr slurm,
+                                              WorkerView worker) {
+  if (!worker.slurm.present() || worker.pod->meta.deleting()) co_return Result<void>();
+  const std::string name(std::string_view(worker.slurm.node->name));
+  const CordonOptions options{world_.options.propagated_node_conditions};
+  SlurmAction action = slurm_action(worker, cordon_cause(worker), options);
+  if (action.kind != SlurmAction::Kind::kNone) {
+    // A node has room for one reason: what an administrator wrote since the last list must not be
+    // lost to ours.
+    MS_CO_TRY(worker.slurm.node, co_await slurm->cache().refresh_node(name));
+    if (!worker.slurm.node) co_return Result<void>();
+    action = slurm_action(worker, cordon_cause(worker), options);
+  }
+  const slurm::Nodes nodes(slurm->client());
+  if (action.kind == SlurmAction::Kind::kDrain) {
+    MS_CO_CHECK(co_await nodes.drain(name, action.reason));
+    world_.options.log.info("drained", {{"node", name}, {"reason", action.reason}});
+  } else if (action.kind == SlurmAction::Kind::kUndrain) {
+    MS_CO_CHECK(co_await nodes.undrain(name));
+    world_.options.log.info("undrained", {{"node", name}});
+  } else if (action.kind == SlurmAction::Kind::kResume) {
+    MS_CO_CHECK(co_await nodes.resume(name));
+    world_.options.log.info("resumed", {{"node", name}});
+  }
+  if (action.kind != SlurmAction::Kind::kNone) {
+    MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
+  }
+  co_return co_await describe(std::move(nodeset), std::move(slurm), std::move(worker));
+}
+
+// Comment, topology and features of a worker that is up.
+Task<Result<void>> NodeSetSlurmSync::describe(NodeSetPtr nodeset, SlurmPtr slurm,
+                                              WorkerView worker) {
+  const kube::Pod& pod = *worker.pod;
+  const slurm::Node& node = *worker.slurm.node;
+  if (!pod.ready() || !node.state.is_dynamic()) co_return Result<void>();
+  slurm::NodeUpdate update;
+  bool differs = false;
+  const std::string comment =
+      to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset->meta.name,
+                  nodeset->meta.uid});
+  if (node.comment != comment) {
+    update.comment = comment;
+    differs = true;
+  }
+  if (worker.node) {
+    const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
+    if (topology && !topology->empty() && node.topology != *topology) {
+      update.topology = std::string(*topology);
+      differs = true;
+    }
+    std::vector<std::string> features(node.features.begin(), node.features.end());
+    if (auto wanted = wanted_features(features, *worker.node)) {
+      update.active_features = *wanted;
+      update.features = *std::move(wanted);
+      differs = true;
+    }
+  }
+  if (!differs) co_return Result<void>();
+  const std::string name(std::string_view(node.name));
+  MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).update(name, std::move(update)));
+  MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
+  co_return Result<void>();
+}
+
+bool NodeSetSlurmSync::overdue(const api::NodeSet& nodeset) const {
+  return nodeset.meta.deleting() && nodeset.spec.deletion_deadline > Duration::zero() &&
+         world_.clock.wall_now() > *nodeset.meta.deletion + nodeset.spec.deletion_deadline;
+}
+
+void NodeSetSlurmSync::limited(const api::NodeSet& nodeset) {
+  warn(world_, ref(nodeset), "DeletionsLimited",
+       "More pods would be deleted within a minute than is allowed; the rest waits");
+}
+
+Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr slurm,
+                                                    const NodeSetView* view, const Plan* plan) {
+  struct Candidate {
+    WorkerView worker;
+    Evidence evidence = Evidence::kDrained;
+  };
+  std::vector<Candidate> all;
+  for (const Removal& one : plan->remove) {
+    if (needs_slurm(one.evidence)) all.push_back({view->workers[one.worker], one.evidence});
+  }
+  for (const std::size_t worker : plan->unregistered) {
+    world_.events.event(
+        ref(*nodeset), EventType::kWarning, "SlurmNodeNotRegistered", "Recreate",
+        fmt::format("Slurm does not know the worker {}", view->workers[worker].pod->meta.name));
+    all.push_back({view->workers[worker], Evidence::kAbsent});
+  }
+  const std::size_t size = view->workers.size();
+  MS_CO_CHECK(co_await in_parallel<Candidate>(
+      std::move(all),
+      [this, nodeset, slurm, size](Candidate one) {
+        return remove_one(nodeset, slurm, std::move(one.worker), one.evidence, size);
+      },
+      kAtOnce));
+  if (!overdue(*nodeset)) co_return Result<void>();
+  for (const WorkerView& worker : view->workers) {
+    if (worker.pod->meta.deleting()) continue;
+    if (!shared_.deletions.take()) co_return limited(*nodeset), Result<void>();
+    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset));
+  }
+  co_return Result<void>();
+}
+
+// The last question before a pod goes, asked of Slurm itself: the cache may be a second old, and a
+// second is enough for somebody to lift a drain and for a job to start.
+Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slurm,
+                                                WorkerView worker, Evidence evidence,
+                                                std::size_t size) {
+  const std::string name = slurm_node_name(*worker.pod);
+  MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
+  if (evidence == Evidence::kDrained && (!now || !now->state.is_drained())) {
+    co_return Result<void>();
+  }
+  if (evidence == Evidence::kAbsent && now) co_return Result<void>();
+  const bool allowed = evidence == Evidence::kAbsent
+                           ? shared_.deletions.take_unknown(nodeset->meta.uid, size)
+                           : shared_.deletions.take();
+  if (!allowed) co_return limited(*nodeset), Result<void>();
+  co_return co_await delete_pod(&shared_, worker.pod, nodeset);
+}
+
+Task<Result<void>> NodeSetSlurmSync::reservation(NodeSetPtr nodeset, SlurmPtr slurm,
+                                                 const NodeSetView* view) {
+  const bool has_finalizer = nodeset->meta.has_finalizer(api::kReservationFinalizer);
+  const bool scheduled = nodeset->spec.update_type == api::UpdateType::kScheduledUpdate;
+  if (!scheduled && !has_finalizer) co_return Result<void>();
+  if (!slurm->cache().reservations_freshness().fresh()) co_return Result<void>();
+  std::vector<std::string> names;
+  for (const WorkerView& worker : view->workers) {
+    if (worker.slurm.present()) names.push_back(slurm_node_name(*worker.pod));
+  }
+  const std::string name = reservation_name(nodeset->meta.name);
+  const auto live = slurm->cache().reservations().get({}, name);
+  ReservationPlan plan = plan_reservation(*nodeset, live.get(), names, view->now);
+  if (!plan.problem.empty()) warn(world_, ref(*nodeset), "ReservationFailed", plan.problem);
+  if (plan.wants_finalizer && !has_finalizer && !nodeset->meta.deleting()) {
+    MS_CO_CHECK(co_await control::add_finalizer(&world_.client, api::NodeSet::kResource,
+                                                nodeset->meta,
+                                                std::string(api::kReservationFinalizer)));
+  }
+  const slurm::Reservations reservations(slurm->client());
+  if (plan.kind == ReservationPlan::Kind::kDelete) {
+    MS_CO_CHECK(co_await reservations.remove(name));
+    slurm->cache().refresh_lists();
+  } else if (plan.kind != ReservationPlan::Kind::kNothing) {
+    MS_CO_CHECK(co_await reservations.write(std::move(plan.spec)));
+    slurm->cache().refresh_lists();
+  }
+  if (has_finalizer && !plan.wants_finalizer) {
+    MS_CO_CHECK(co_await control::remove_finalizer(&world_.client, api::NodeSet::kResource,
+                                                   nodeset->meta,
+                                                   std::string(api::kReservationFinalizer)));
+  }
+  co_return Result<void>();
+}
+
+// Records of workers whose Kubernetes node is gone for good. Only what our own comment says is
+// ours.
+Task<Result<void>> NodeSetSlurmSync::prune(NodeSetPtr nodeset, SlurmPtr slurm) {
+  using Flag = slurm::NodeState::Flag;
+  if (!nodeset->spec.prune_defunct || !world_.nodes.synced() ||
+      nodeset->spec.scaling_mode != api::ScalingMode::kDaemonSet) {
+    co_return Result<void>();
+  }
+  std::vector<std::string> defunct;
+  slurm->cache().nodes().for_each([&](const auto& node) {
+    if (!node->state.is_down() || !node->state.has(Flag::kNotResponding)) return;
+    const auto info = parse_comment(node->comment);
+    if (!info || info->ns != nodeset->meta.ns || info->nodeset != nodeset->meta.name ||
+        info->nodeset_uid != nodeset->meta.uid || info->node.empty()) {
+      return;
+    }
+    const auto host = world_.nodes.get({}, info->node);
+    const std::string name(std::string_view(node->name));
+    const bool still_mapped = host && build::worker_hostname(*nodeset, {{}, host.get()}) == name;
+    if (still_mapped || world_.pods.get(info->ns, info->pod)) return;
+    defunct.push_back(name);
+  });
+  for (const std::string& name : defunct) {
+    MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).remove(name));
+    MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
+    world_.events.event(
+        ref(*nodeset), EventType::kNormal, "DefunctSlurmNodePruned", "Prune",
+        fmt::format("Deleted the Slurm node {}: its Kubernetes node is gone", name));
+  }
+  co_return Result<void>();
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,143 @@
+// A NodeSet's status: counters, conditions, and where pinned pods belong.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/names.h"
+#include "operator/build/worker.h"
+#include "operator/nodeset/projection.h"
+#include "operator/sync/nodeset_sync.h"
+
+namespace mainspring::op {
+namespace {
+
+std::string selector_text(const api::NodeSet& nodeset) {
+  return fmt::format("{}={},{}={}", api::label::kInstance, nodeset.meta.name, api::label::kName,
+                     api::app::kWorker);
+}
+
+// Which node each ordinal is pinned to: where its pod is, else where it was, while that node exists
+// and still fits.
+json::Value pinned_nodes(const NodeSetWorld& shared, const NodeSetView& view) {
+  json::Value pins = json::Value::object();
+  if (!view.nodeset.spec.pin_to_node) return pins;
+  for (const auto& [ordinal, node] : view.nodeset.status.ordinal_to_node) {
+    const auto known = shared.world.nodes.get({}, node);
+    const bool lasts = known ? shared.fits(view.nodeset, known) : !shared.world.nodes.synced();
+    if (lasts) pins.set(ordinal, node);
+  }
+  for (const WorkerView& worker : view.workers) {
+    const auto ordinal = ordinal_of(view.nodeset, *worker.pod);
+    if (ordinal && !worker.pod->node_name.empty() && !worker.pod->meta.deleting()) {
+      pins.set(std::to_string(*ordinal), worker.pod->node_name.view());
+    }
+  }
+  return pins;
+}
+
+json::Value pins_as_seen(const api::NodeSet& nodeset) {
+  json::Value pins = json::Value::object();
+  for (const auto& [ordinal, node] : nodeset.status.ordinal_to_node) pins.set(ordinal, node);
+  return pins;
+}
+
+Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters& now,
+                       const SlurmCluster* slurm, std::string_view freshness,
+                       const Error* failure) {
+  Situation all;
+  all.ready = now.available >= plan.desired && now.updated >= plan.desired &&
+              plan.condemned.empty() && failure == nullptr;
+  all.ready_reason = all.ready ? "AllAvailable" : "NotAllAvailable";
+  all.ready_message = fmt::format("{} of {} workers are available, {} are up to date",
+                                  now.available, plan.desired, now.updated);
+  all.progressing = !plan.create.empty() || !plan.condemned.empty();
+  if (all.progressing) {
+    all.progress_message = fmt::format("{} to create, {} to drain and delete", plan.create.size(),
+                                       plan.condemned.size());
+  }
+  all.slurm_reachable = slurm != nullptr && freshness.empty();
+  all.slurm_message = slurm == nullptr ? "no RestApi of this Controller can be spoken to yet"
+                                       : std::string(freshness);
+  const std::size_t waiting = plan.condemned.size();
+  if (failure != nullptr) {
+    all.degraded_reason = "SyncFailed";
+    all.degraded_message = failure->to_string();
+  } else if (!plan.unregistered.empty()) {
+    all.degraded_reason = "WorkersNotRegistered";
+    all.degraded_message =
+        fmt::format("Slurm does not know {} ready workers", plan.unregistered.size());
+  } else if (waiting > 0 && !*all.slurm_reachable) {
+    all.degraded_reason = "WaitingForSlurm";
+    all.degraded_message =
+        fmt::format("{} workers are to go, and nobody can say whether jobs run on them", waiting);
+  } else if (build::is_unprivileged(view.nodeset)) {
+    all.ready_message += "; without privilege jobs are not confined by cgroups";
+  }
+  return all;
+}
+
+}  // namespace
+
+Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetView* view,
+                                             const Plan* plan, std::int32_t collisions,
+                                             const Error* failure) {
+  const Counters now =
+      count(*nodeset, view->workers, view->revision_hash, plan->desired, view->now);
+  const auto slurm = shared_.slurm_of(*nodeset);
+  std::string stale;
+  if (slurm) {
+    const slurm::Freshness freshness = slurm->cache().nodes_freshness();
+    // Not how old it is: that would change all the time.
+    if (!freshness.fresh()) stale = freshness.why.empty() ? "no list of nodes yet" : freshness.why;
+  }
+  const control::ConditionList conditions = conditions_of(
+      nodeset->status.conditions, situation_of(*view, *plan, now, slurm.get(), stale, failure),
+      nodeset->meta.generation, view->now);
+
+  api::NodeSetStatus wanted = nodeset->status;
+  wanted.replicas = now.replicas;
+  wanted.updated_replicas = now.updated;
+  wanted.ready_replicas = now.ready;
+  wanted.available_replicas = now.available;
+  wanted.unavailable_replicas = now.unavailable;
+  wanted.desired = plan->desired;
+  wanted.slurm_idle = now.slurm_idle;
+  wanted.slurm_allocated = now.slurm_allocated;
+  wanted.slurm_down = now.slurm_down;
+  wanted.slurm_drain = now.slurm_drain;
+  wanted.observed_generation = nodeset->meta.generation;
+  if (!view->revision_hash.empty()) wanted.node_set_hash = view->revision_hash;
+  wanted.collision_count = collisions;
+  wanted.selector = selector_text(*nodeset);
+  json::Value pins = pinned_nodes(shared_, *view);
+  if (wanted == nodeset->status && pins == pins_as_seen(*nodeset) &&
+      same_conditions(nodeset->status.conditions, conditions)) {
+    co_return Result<void>();
+  }
+  json::Value status = json::Value::object({
+      {"replicas", wanted.replicas},
+      {"updatedReplicas", wanted.updated_replicas},
+      {"readyReplicas", wanted.ready_replicas},
+      {"availableReplicas", wanted.available_replicas},
+      {"unavailableReplicas", wanted.unavailable_replicas},
+      {"desired", wanted.desired},
+      {"slurmIdle", wanted.slurm_idle},
+      {"slurmAllocated", wanted.slurm_allocated},
+      {"slurmDown", wanted.slurm_down},
+      {"slurmDrain", wanted.slurm_drain},
+      {"observedGeneration", wanted.observed_generation},
+      {"nodeSetHash", wanted.node_set_hash},
+      {"collisionCount", wanted.collision_count},
+      {"selector", wanted.selector},
+      {"conditions", control::to_json(conditions)},
+  });
+  // A merge patch keeps members that it does not name: those that are to go are named.
+  for (const auto& [ordinal, node] : nodeset->status.ordinal_to_node) {
+    if (pins.find(ordinal) == nullptr) pins.set(ordinal, nullptr);
+  }
+  if (!pins.empty()) status.set("ordinalToNode", std::move(pins));
+  co_return co_await patch_status(&world_, api::NodeSet::kResource, nodeset->meta,
+                                  std::move(status));
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,59 @@
+// operator/sync/nodeset_sync.h
+//
+// The queue "nodeset": keeps a NodeSet's pods, claims, revisions, shared objects and status as they
+// should be, from caches alone. It never waits for Slurm, so pods are made while slurmrestd is
+// dead. It deletes only pods that never ran or have ended; the others are nodeset_slurm.h's to
+// delete. Owned by the app; lives on the control loop.
+#pragma once
+
+#include <string>
+
+#include "control/controller.h"
+#include "control/revisions.h"
+#include "operator/sync/ensure.h"
+#include "operator/sync/nodeset_world.h"
+
+namespace mainspring::op {
+
+class NodeSetSync {
+ public:
+  explicit NodeSetSync(NodeSetWorld& shared);
+
+ private:
+  using NodeSetPtr = std::shared_ptr<const api::NodeSet>;
+  using ControllerPtr = std::shared_ptr<const api::Controller>;
+
+  void watch(control::Controller& queue);
+  Task<Result<control::Requeue>> reconcile(control::Key key);
+  // While it is wanted, and while it goes.
+  Task<Result<control::Requeue>> keep(NodeSetPtr nodeset, ControllerPtr controller);
+  Task<Result<std::optional<control::Requeue>>> release(NodeSetPtr nodeset,
+                                                        ControllerPtr controller);
+  // Whether slurmctld may still hold jobs that name its partition.
+  bool partition_is_needed(const api::NodeSet& nodeset) const;
+
+  Task<Result<void>> shared_objects(NodeSetPtr nodeset, ControllerPtr controller);
+  Task<Result<void>> remove_upstream_budget(std::string ns, std::string name);
+  Task<Result<void>> adopt(NodeSetPtr nodeset);
+  Task<Result<control::CurrentRevision>> revision(NodeSetPtr nodeset);
+  Task<Result<void>> drop_old_revisions(NodeSetPtr nodeset, std::string in_use);
+
+  Task<Result<void>> act(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
+                         const Plan* plan);
+  Task<Result<void>> create_pods(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
+                                 const Plan* plan);
+  Task<Result<void>> create_pod(NodeSetPtr nodeset, std::shared_ptr<const json::Value> pod_template,
+                                std::string revision_hash, Creation creation);
+  Task<Result<void>> cordon_pods(const NodeSetView* view, const Plan* plan);
+  Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
+  Task<Result<void>> remove_pods(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
+
+  Task<Result<void>> write_status(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan,
+                                  std::int32_t collisions, const Error* failure);
+  control::Requeue look_again(const NodeSetView& view) const;
+
+  NodeSetWorld& shared_;
+  World& world_;
+};
+
+}  // namespace mainspring::op

@@ -1,0 +1,136 @@
+#include "operator/sync/nodeset_world.h"
+
+#include <algorithm>
+
+#include "operator/build/worker.h"
+
+namespace mainspring::op {
+
+NodeSetWorld::NodeSetWorld(World& given)
+    : world(given),
+      expectations({given.clock, given.options.log}),
+      deletions(given.clock, given.options.deletions_per_minute) {
+  expectations.follow(world.pods);
+}
+
+std::shared_ptr<const api::Controller> NodeSetWorld::controller_of(
+    const api::NodeSet& nodeset) const {
+  return world.controllers.get(nodeset.meta.ns, nodeset.spec.controller_ref.name);
+}
+
+std::shared_ptr<SlurmCluster> NodeSetWorld::slurm_of(const api::NodeSet& nodeset) const {
+  return world.slurm.find({nodeset.meta.ns, nodeset.spec.controller_ref.name});
+}
+
+std::shared_ptr<const api::NodeSet> NodeSetWorld::owner_of(const kube::Pod& pod) const {
+  const kube::OwnerReference* const owner = pod.meta.controller();
+  if (owner == nullptr || owner->kind != api::NodeSet::kResource.kind) return nullptr;
+  auto nodeset = world.nodesets.get(pod.meta.ns, owner->name);
+  return nodeset && nodeset->meta.uid == owner->uid ? nodeset : nullptr;
+}
+
+WorkerView NodeSetWorld::worker(const kube::Pod& pod, SlurmCluster* slurm) const {
+  WorkerView view;
+  if (!pod.node_name.empty()) view.node = world.nodes.get({}, pod.node_name.view());
+  if (slurm != nullptr) view.slurm = slurm->facts(slurm_node_name(pod));
+  return view;
+}
+
+void NodeSetWorld::set_revision(const api::NodeSet& nodeset, std::string hash) {
+  revisions_[nodeset.meta.uid] = std::move(hash);
+}
+
+NodeSetView NodeSetWorld::view(const api::NodeSet& nodeset) {
+  NodeSetView view{nodeset, {}, {}, {}, world.clock.wall_now(), {}};
+  if (const auto it = revisions_.find(nodeset.meta.uid); it != revisions_.end()) {
+    view.revision_hash = it->second;
+  }
+  const std::shared_ptr<SlurmCluster> slurm = slurm_of(nodeset);
+  const auto& pods = world.pods_of(nodeset.meta.uid);
+  view.workers.reserve(pods.size());
+  for (const auto& pod : pods) {
+    WorkerView one = worker(*pod, slurm.get());
+    one.pod = pod;
+    view.workers.push_back(std::move(one));
+  }
+  if (nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet) view.places = places(nodeset);
+  if (const auto it = failures_.find(nodeset.meta.uid); it != failures_.end()) {
+    for (const auto& [node, failure] : it->second) {
+      if (failure.until > world.clock.now()) view.backing_off.push_back(failure.pod_uid);
+    }
+  }
+  return view;
+}
+
+std::vector<Place> NodeSetWorld::places(const api::NodeSet& nodeset) {
+  std::vector<Place> all;
+  const auto it = templates_.find(nodeset.meta.uid);
+  // Without a template, or before all nodes are known, nobody may say where a pod does not belong.
+  if (it == templates_.end() || !world.nodes.synced()) return all;
+  world.nodes.for_each([&](const auto& node) { all.push_back(place(it->second.rules, node)); });
+  return all;
+}
+
+bool NodeSetWorld::fits(const api::NodeSet& nodeset,
+                        const std::shared_ptr<const kube::Node>& node) const {
+  const auto it = templates_.find(nodeset.meta.uid);
+  return it != templates_.end() && place(it->second.rules, node).should_continue;
+}
+
+Result<const json::Value*> NodeSetWorld::pod_template(const api::NodeSet& nodeset,
+                                                      const api::Controller& controller) {
+  const auto it = templates_.find(nodeset.meta.uid);
+  if (it != templates_.end() && it->second.nodeset == nodeset.spec &&
+      it->second.meta.labels == nodeset.meta.labels &&
+      it->second.meta.annotations == nodeset.meta.annotations &&
+      it->second.controller == controller.spec) {
+    return &it->second.pod;
+  }
+  MS_TRY(json::Value pod,
+         build::worker_template({nodeset, controller, world.options.cluster_domain}));
+  MS_TRY(PlacementRules rules, placement_rules(pod));
+  Template& kept = templates_[nodeset.meta.uid] = {nodeset.spec, nodeset.meta, controller.spec,
+                                                   std::move(pod), std::move(rules)};
+  return &kept.pod;
+}
+
+void NodeSetWorld::note_failures(const NodeSetView& view) {
+  if (view.nodeset.spec.scaling_mode != api::ScalingMode::kDaemonSet) return;
+  constexpr int kDoublings = 10;  // One second, doubled: a quarter of an hour.
+  auto& failures = failures_[view.nodeset.meta.uid];
+  for (const WorkerView& worker : view.workers) {
+    const kube::Pod& pod = *worker.pod;
+    if (pod.node_name.empty()) continue;
+    const std::string node(pod.node_name.view());
+    if (pod.ready()) {
+      failures.erase(node);
+    } else if (pod.status.phase == kube::PodPhase::kFailed) {
+      Failure& failure = failures[node];
+      if (failure.pod_uid == pod.meta.uid) continue;
+      failure.pod_uid = pod.meta.uid;
+      failure.until =
+          world.clock.now() + std::min<Duration>(seconds(1) * (1 << failure.count), minutes(15));
+      failure.count = std::min(failure.count + 1, kDoublings);
+    }
+  }
+}
+
+std::optional<Duration> NodeSetWorld::next_try(std::string_view nodeset_uid) const {
+  const auto it = failures_.find(nodeset_uid);
+  if (it == failures_.end()) return std::nullopt;
+  std::optional<Duration> soonest;
+  for (const auto& [node, failure] : it->second) {
+    const Duration left = failure.until - world.clock.now();
+    if (left > Duration::zero() && (!soonest || left < *soonest)) soonest = left;
+  }
+  return soonest;
+}
+
+void NodeSetWorld::forget(std::string_view nodeset_uid) {
+  expectations.forget(nodeset_uid);
+  if (const auto it = revisions_.find(nodeset_uid); it != revisions_.end()) revisions_.erase(it);
+  if (const auto it = templates_.find(nodeset_uid); it != templates_.end()) templates_.erase(it);
+  if (const auto it = failures_.find(nodeset_uid); it != failures_.end()) failures_.erase(it);
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,82 @@
+// operator/sync/nodeset_world.h
+//
+// What the three queues of NodeSets share: how a NodeSet looks right now (its view), the pod
+// template that its pods are made of, what has been done and not been seen yet, and how much may be
+// deleted. Owned by the app beside the World; lives on the control loop.
+//
+// The three: "nodeset" makes and cordons pods and never waits for Slurm; "nodeset-slurm" drains and
+// undrains, and deletes what Slurm has shown to be drained; "worker" shows Slurm's state on pods.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "control/expectations.h"
+#include "operator/nodeset/placement.h"
+#include "operator/nodeset/plan.h"
+#include "operator/sync/deletion_limit.h"
+#include "operator/sync/world.h"
+
+namespace mainspring::op {
+
+class NodeSetWorld {
+ public:
+  explicit NodeSetWorld(World& world);
+
+  World& world;
+  control::Expectations expectations;
+  DeletionLimit deletions;
+
+  // The Controller that it refers to; null where there is none.
+  std::shared_ptr<const api::Controller> controller_of(const api::NodeSet& nodeset) const;
+  std::shared_ptr<SlurmCluster> slurm_of(const api::NodeSet& nodeset) const;
+
+  // All that is known of its pods, judged by the revision that was set last. Until one is, no pod
+  // is old: what the status says may be of a spec that is no more.
+  NodeSetView view(const api::NodeSet& nodeset);
+  void set_revision(const api::NodeSet& nodeset, std::string hash);
+
+  // {metadata, spec} of its pods; made anew only where the NodeSet's or the Controller's spec
+  // changed.
+  Result<const json::Value*> pod_template(const api::NodeSet& nodeset,
+                                          const api::Controller& controller);
+
+  // Whether a pod of the set may be on that node, by the template that was made last.
+  bool fits(const api::NodeSet& nodeset, const std::shared_ptr<const kube::Node>& node) const;
+
+  // The NodeSet that controls this pod; null where none does.
+  std::shared_ptr<const api::NodeSet> owner_of(const kube::Pod& pod) const;
+  WorkerView worker(const kube::Pod& pod, SlurmCluster* slurm) const;
+
+  // Pods that failed on a node in DaemonSet mode: the next one there waits, longer each time.
+  void note_failures(const NodeSetView& view);
+  std::optional<Duration> next_try(std::string_view nodeset_uid) const;
+
+  void forget(std::string_view nodeset_uid);
+
+ private:
+  struct Template {
+    api::NodeSetSpec nodeset;
+    kube::Meta meta;  // Labels and annotations are handed on to pods.
+    api::ControllerSpec controller;
+    json::Value pod;
+    PlacementRules rules;
+  };
+  struct Failure {
+    std::string pod_uid;
+    int count = 0;
+    TimePoint until;
+  };
+
+  std::vector<Place> places(const api::NodeSet& nodeset);
+
+  std::map<std::string, std::string, std::less<>> revisions_;  // By UID of the NodeSet.
+  std::map<std::string, Template, std::less<>> templates_;     // By UID of the NodeSet.
+  // By UID of the NodeSet, then by node.
+  std::map<std::string, std::map<std::string, Failure, std::less<>>, std::less<>> failures_;
+};
+
+}  // namespace mainspring::op

@@ -1,0 +1,143 @@
+#include "operator/sync/slurm_clusters.h"
+
+#include <utility>
+
+#include "net/task_group.h"
+#include "slurm/governor.h"
+#include "slurm/rest_source.h"
+
+namespace mainspring::op {
+namespace {
+
+// Tokens of which others decide where they come from, without the client noticing.
+class ReplaceableTokens final : public slurm::TokenSource {
+ public:
+  explicit ReplaceableTokens(std::shared_ptr<slurm::TokenSource> source)
+      : source_(std::move(source)) {}
+  void replace(std::shared_ptr<slurm::TokenSource> source) { source_ = std::move(source); }
+
+  net::Task<Result<Secret>> token(std::string user) override {
+    const std::shared_ptr<slurm::TokenSource> source = source_;
+    co_return co_await source->token(std::move(user));
+  }
+  bool needs_user_header() const override { return source_->needs_user_header(); }
+  bool refused(const std::string& user) override { return source_->refused(user); }
+  std::optional<WallTime> expires(const std::string& user) const override {
+    return source_->expires(user);
+  }
+
+ private:
+  std::shared_ptr<slurm::TokenSource> source_;
+};
+
+Result<slurm::Client::Options> client_options(const std::string& url,
+                                              std::shared_ptr<slurm::TokenSource> tokens) {
+  slurm::Client::Options options;
+  MS_TRY(options.server, http::Url::parse(url));
+  options.tokens = std::move(tokens);
+  return options;
+}
+
+// Somebody looks at every node all the time, so that a drained worker goes within two seconds; a
+// list that has not changed costs slurmctld next to nothing.
+slurm::CacheOptions cache_options(const SlurmClusters::Tools& tools) {
+  slurm::CacheOptions options;
+  options.nodes_pace = milliseconds(800);
+  options.pulse_pace = seconds(2);
+  options.rest_pace = seconds(30);
+  options.share = 0.02;
+  options.stale_after = seconds(30);
+  options.log = tools.log;
+  options.metrics = tools.metrics;
+  return options;
+}
+
+}  // namespace
+
+SlurmFacts SlurmCluster::facts(std::string_view node) {
+  if (!cache().nodes_freshness().fresh()) return {};
+  if (auto found = cache().nodes().get({}, node)) {
+    return {SlurmFacts::Knowledge::kPresent, std::move(found)};
+  }
+  // A list without a single node is what a slurmctld with lost state gives.
+  if (cache().nodes().size() == 0) return {};
+  return {SlurmFacts::Knowledge::kAbsent, nullptr};
+}
+
+class SlurmClusters::Live final : public SlurmCluster {
+ public:
+  Live(const Tools& tools, std::string url, std::shared_ptr<ReplaceableTokens> tokens,
+       slurm::Client::Options options)
+      : url_(std::move(url)),
+        tokens_(std::move(tokens)),
+        governor_(tools.executor, tools.random, {}),
+        client_(tools.transport, tools.executor, tools.random, governor_, std::move(options)),
+        source_(client_),
+        cache_(tools.executor, tools.random, source_, cache_options(tools)),
+        tasks_(tools.executor) {}
+
+  slurm::Client& client() override { return client_; }
+  slurm::Cache& cache() override { return cache_; }
+  const std::string& url() const { return url_; }
+  ReplaceableTokens& tokens() { return *tokens_; }
+  void start() { tasks_.spawn(cache_.run()); }
+
+ private:
+  const std::string url_;
+  std::shared_ptr<ReplaceableTokens> tokens_;
+  slurm::Governor governor_;
+  slurm::Client client_;
+  slurm::RestSource source_;
+  slurm::Cache cache_;
+  net::TaskGroup tasks_;  // Last: what runs ends before what it uses.
+};
+
+SlurmClusters::SlurmClusters(Tools tools) : tools_(std::move(tools)) {}
+SlurmClusters::~SlurmClusters() = default;
+
+std::shared_ptr<SlurmCluster> SlurmClusters::find(KeyView owner) const {
+  const auto it = live_.find(owner);
+  return it == live_.end() ? nullptr : it->second;
+}
+
+void SlurmClusters::announce(KeyView owner) const {
+  for (const auto& handler : on_cluster_) handler(owner);
+}
+
+void SlurmClusters::set(KeyView owner, std::string url,
+                        std::shared_ptr<slurm::TokenSource> tokens) {
+  if (const auto it = live_.find(owner); it != live_.end() && it->second->url() == url) {
+    it->second->tokens().replace(std::move(tokens));
+    return;
+  }
+  auto replaceable = std::make_shared<ReplaceableTokens>(std::move(tokens));
+  auto options = client_options(url, replaceable);
+  if (!options) {
+    tools_.log.error("not a URL of a slurmrestd", {{"url", url}, {"error", options.error()}});
+    return remove(owner);
+  }
+  auto live =
+      std::make_shared<Live>(tools_, std::move(url), std::move(replaceable), *std::move(options));
+  const ObjectKey key(owner);
+  live->cache().nodes().add_handler([this, key](const auto& before, const auto& after) {
+    for (const auto& handler : on_node_) handler(key.view(), before, after);
+  });
+  live->cache().jobs().add_handler([this, key](const auto& before, const auto& after) {
+    for (const auto& handler : on_job_) handler(key.view(), before, after);
+  });
+  live->cache().nodes().on_synced([this, key] { announce(key.view()); });
+  live->start();
+  live_[key] = std::move(live);
+  announce(owner);
+}
+
+void SlurmClusters::remove(KeyView owner) {
+  const auto it = live_.find(owner);
+  if (it == live_.end()) return;
+  // Not destroyed here: this may run inside one of its own handlers.
+  tools_.executor.post([gone = std::shared_ptr<Live>(std::move(it->second))] {});
+  live_.erase(it);
+  announce(owner);
+}
+
+}  // namespace mainspring::op

@@ -1,0 +1,85 @@
+// operator/sync/slurm_clusters.h
+//
+// The Slurm clusters that the operator speaks to: for each Controller (or Cluster) a REST client
+// and a change cache. Made, changed and dropped by the slurm-client controller; everybody else only
+// looks. Lives on the control loop.
+//
+// Whoever makes a call holds the shared_ptr for as long as the call takes: a cluster whose address
+// changed is replaced by a new one, and the old one ends when nobody holds it any more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/object_key.h"
+#include "base/random.h"
+#include "http/transport.h"
+#include "net/executor.h"
+#include "operator/nodeset/worker_view.h"
+#include "slurm/cache.h"
+#include "slurm/client.h"
+
+namespace mainspring::op {
+
+class SlurmCluster {
+ public:
+  virtual ~SlurmCluster() = default;
+  virtual slurm::Client& client() = 0;
+  virtual slurm::Cache& cache() = 0;
+
+  // What is known of the node: unknown unless the list is fresh; absent only where that list is not
+  // empty.
+  SlurmFacts facts(std::string_view node);
+};
+
+class SlurmClusters {
+ public:
+  struct Tools {
+    net::Executor& executor;
+    http::Transport& transport;
+    Random& random;
+    Logger log;
+    Metrics* metrics = nullptr;
+  };
+  explicit SlurmClusters(Tools tools);
+  ~SlurmClusters();
+  SlurmClusters(const SlurmClusters&) = delete;
+  SlurmClusters& operator=(const SlurmClusters&) = delete;
+
+  // Null where Slurm cannot be spoken to (yet): no RestApi, no key, no address.
+  std::shared_ptr<SlurmCluster> find(KeyView owner) const;
+
+  // Speaks to this address with these tokens from now on. `identity` says whether it is the same as
+  // before: then only the tokens are replaced, and the cache lives on.
+  void set(KeyView owner, std::string url, std::shared_ptr<slurm::TokenSource> tokens);
+  void remove(KeyView owner);
+
+  // Called for every change, with whose cluster it is; and when a cluster appears, goes or has its
+  // first list. To be added while things are wired up.
+  using OnNode = std::function<void(KeyView owner, const std::shared_ptr<const slurm::Node>& before,
+                                    const std::shared_ptr<const slurm::Node>& after)>;
+  using OnJob = std::function<void(KeyView owner, const std::shared_ptr<const slurm::Job>& before,
+                                   const std::shared_ptr<const slurm::Job>& after)>;
+  using OnCluster = std::function<void(KeyView owner)>;
+  void on_node(OnNode handler) { on_node_.push_back(std::move(handler)); }
+  void on_job(OnJob handler) { on_job_.push_back(std::move(handler)); }
+  void on_cluster(OnCluster handler) { on_cluster_.push_back(std::move(handler)); }
+
+ private:
+  class Live;
+  void announce(KeyView owner) const;
+
+  Tools tools_;
+  std::unordered_map<ObjectKey, std::shared_ptr<Live>, KeyHash, KeyEqual> live_;
+  std::vector<OnNode> on_node_;
+  std::vector<OnJob> on_job_;
+  std::vector<OnCluster> on_cluster_;
+};
+
+}  // namespace mainspring::op

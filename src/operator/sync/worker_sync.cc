@@ -1,0 +1,72 @@
+#include "operator/sync/worker_sync.h"
+
+#include "base/hostlist.h"
+#include "operator/nodeset/projection.h"
+#include "operator/sync/pod_calls.h"
+
+namespace mainspring::op {
+
+using control::Key;
+using control::Requeue;
+
+WorkerSync::WorkerSync(NodeSetWorld& shared) : shared_(shared), world_(shared.world) {
+  constexpr std::size_t kWorkers = 16;  // Each key is a call or two and no more.
+  watch(world_.manager.add({.name = "worker",
+                            .reconcile = [this](Key key) { return reconcile(std::move(key)); },
+                            .workers = kWorkers}));
+}
+
+void WorkerSync::watch(control::Controller& queue) {
+  queue.watch<kube::Pod>(world_.pods, [this](const auto&, const auto& after, auto& to) {
+    if (after && shared_.owner_of(*after)) to.enqueue(after->meta.key());
+  });
+  queue.wait_for(world_.nodesets);
+  world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
+    for (const auto& pod : world_.pods_on((after ? *after : *before).meta.name)) {
+      queue.enqueue(pod->meta.key());
+    }
+  });
+  const auto of_node = [this, &queue](KeyView owner, std::string_view node) {
+    for (const auto& pod : world_.pods_of_slurm_node(owner, node)) queue.enqueue(pod->meta.key());
+  };
+  world_.slurm.on_node([of_node](KeyView owner, const auto& before, const auto& after) {
+    of_node(owner, (after ? *after : *before).name);
+  });
+  world_.slurm.on_job([of_node](KeyView owner, const auto& before, const auto& after) {
+    for (const auto* job : {before.get(), after.get()}) {
+      if (job == nullptr || job->nodes.empty()) continue;
+      const auto names = expand_hostlist(job->nodes);
+      if (!names) continue;
+      for (const std::string& name : *names) of_node(owner, name);
+    }
+  });
+}
+
+net::Task<Result<Requeue>> WorkerSync::reconcile(Key key) {
+  const auto pod = world_.pods.get(key.view());
+  if (!pod || pod->meta.deleting()) co_return Requeue{};
+  const auto nodeset = shared_.owner_of(*pod);
+  if (!nodeset) co_return Requeue{};
+  const auto slurm = shared_.slurm_of(*nodeset);
+  if (!slurm) co_return Requeue{};
+  WorkerView worker = shared_.worker(*pod, slurm.get());
+  worker.pod = pod;
+  // Until it is known the pod keeps what it shows, and what comes to be known comes as an event.
+  if (worker.slurm.knowledge == SlurmFacts::Knowledge::kUnknown) co_return Requeue{};
+
+  const auto jobs = slurm->cache().jobs_on_node(slurm_node_name(*pod));
+  json::Value metadata =
+      metadata_patch(*pod, project(*nodeset, worker, jobs), cordon_cause(worker));
+  if (!metadata.is_null()) {
+    MS_CO_CHECK(co_await patch_pod(&world_, pod->meta.ns, pod->meta.name,
+                                   {kube::PatchKind::kMerge, std::move(metadata)}, ""));
+  }
+  json::Value conditions = conditions_patch(*pod, worker.slurm, world_.clock.wall_now());
+  if (!conditions.is_null()) {
+    MS_CO_CHECK(co_await patch_pod(&world_, pod->meta.ns, pod->meta.name,
+                                   {kube::PatchKind::kStrategic, std::move(conditions)}, "status"));
+  }
+  co_return Requeue{};
+}
+
+}  // namespace mainspring::op
