@@ -17,18 +17,14 @@
 #include "net/virtual_executor.h"
 #include "operator/sync/world.h"
 #include "sim/kube_api.h"
+#include "sim/operator_kinds.h"
 
 namespace mainspring::sim {
 
 class OperatorScene {
  public:
   OperatorScene() {
-    for (const kube::Resource& kind :
-         {api::Controller::kResource, api::NodeSet::kResource, api::LoginSet::kResource,
-          api::RestApi::kResource, api::Accounting::kResource, api::Token::kResource,
-          api::Cluster::kResource}) {
-      serve(kind);
-    }
+    serve_our_kinds(server);
     EXPECT_TRUE(server.add_namespace("slurm").has_value());
   }
 
@@ -142,23 +138,6 @@ class OperatorScene {
         executor.run(api.patch(std::move(name), {kube::PatchKind::kMerge, std::move(patch)},
                                {.subresource = std::move(subresource)}));
     ASSERT_TRUE(done.has_value()) << done.error().to_string();
-  }
-  void serve(const kube::Resource& kind) {
-    json::Value crd = json::Value::object(
-        {{"apiVersion", "apiextensions.k8s.io/v1"}, {"kind", "CustomResourceDefinition"}});
-    crd["metadata"]["name"] = kind.plural + "." + kind.group;
-    json::Value& spec = crd["spec"];
-    spec["group"] = kind.group;
-    spec["scope"] = "Namespaced";
-    spec["names"] = json::Value::object({{"plural", kind.plural}, {"kind", kind.kind}});
-    json::Value version =
-        json::Value::object({{"name", kind.version}, {"served", true}, {"storage", true}});
-    version["schema"]["openAPIV3Schema"] =
-        json::Value::object({{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}});
-    version["subresources"]["status"] = json::Value::object();
-    spec["versions"] = json::Value::array({version});
-    const auto added = server.add(std::move(crd));
-    EXPECT_TRUE(added.has_value()) << added.error().to_string();
   }
   net::Task<Result<void>> run() { co_return co_await manager.run(); }
 

@@ -13,6 +13,7 @@ constexpr std::string_view kBusy = "Requested nodes are busy";
 constexpr std::string_view kUnavailable = "Requested node configuration is not available";
 constexpr std::string_view kBadNode = "Invalid node name specified";
 constexpr std::string_view kBadJob = "Invalid job id specified";
+constexpr std::string_view kNotResponding = "Not responding";
 constexpr std::string_view kAlreadyOver = "Job/step already completing or completed";
 
 std::int64_t unix_seconds(WallTime time) {
@@ -159,6 +160,39 @@ SlurmModel::Refused SlurmModel::create_node(std::string_view definition) {
   return std::nullopt;
 }
 
+void SlurmModel::register_slurmd(SlurmNode node) {
+  SlurmNode* const known = find_node(node.name);
+  if (known != nullptr) {
+    known->responding = true;
+    if (known->down && known->reason == kNotResponding) {
+      known->down = false;
+      if (!known->drain) known->reason.clear();
+    }
+  } else {
+    node.external = false;
+    nodes_.push_back(std::move(node));
+    partitions_changed_ = seconds_now();
+  }
+  node_changed();
+  want_schedule();
+}
+
+void SlurmModel::lose_slurmd(const std::string& name) {
+  SlurmNode* const found = find_node(name);
+  if (found == nullptr) return;
+  found->responding = false;
+  found->down = true;
+  if (found->reason.empty()) found->reason = kNotResponding;
+  fail_jobs_on(name);
+  node_changed();
+}
+
+void SlurmModel::fail_jobs_on(const std::string& node) {
+  for (auto& [id, one] : jobs_) {
+    if (!one.over() && has(one.nodes, node)) end(one, SlurmJob::State::kNodeFail);
+  }
+}
+
 SlurmModel::Refused SlurmModel::delete_node(const std::string& name) {
   const SlurmNode* const found = node(name);
   const auto refused = [&](int number, std::string_view error) {
@@ -200,9 +234,7 @@ SlurmModel::Refused SlurmModel::update_node(const std::string& name, const NodeC
   if (change.state == "RESUME") found->down = false;
   if (change.state == "DOWN") {
     found->down = true;
-    for (auto& [id, one] : jobs_) {
-      if (!one.over() && has(one.nodes, name)) end(one, SlurmJob::State::kNodeFail);
-    }
+    fail_jobs_on(name);
   }
   node_changed();
   want_schedule();
@@ -216,7 +248,7 @@ bool SlurmModel::is_reserved(const std::string& node) const {
 
 // Jobs here have no end that would be before a reservation's beginning.
 bool SlurmModel::is_closed(const SlurmNode& node) const {
-  return node.drain || node.down || is_reserved(node.name);
+  return node.drain || node.down || !node.responding || is_reserved(node.name);
 }
 
 bool SlurmModel::must_wait(const SlurmJob& job) const {

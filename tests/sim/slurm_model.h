@@ -5,8 +5,9 @@
 // slurmrestd in front. Time is whatever `now` its owner passes; what happens by itself (starts,
 // time limits, old jobs forgotten) happens at the time it was due, when somebody next looks.
 //
-// It has what external jobs and external nodes need. There are no slurmd, no batch scripts, no
-// steps, no arrays, no accounting and no backfill: a job that cannot start lets the next one try.
+// It has what external jobs and external nodes need, and of nodes with a slurmd that they register
+// and fall silent. There are no batch scripts, no steps, no arrays, no accounting and no backfill:
+// a job that cannot start lets the next one try.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +40,8 @@ struct SlurmNode {
   std::string comment, extra, reason;
   std::int64_t reason_time = 0;
   bool drain = false, down = false;
+  bool external = true;    // No slurmd is behind it.
+  bool responding = true;  // Its slurmd is there, or nobody asks for one.
 
   // What jobs hold here.
   int used_cpus = 0;
@@ -100,6 +103,11 @@ class SlurmModel {
   using Refused = std::optional<SlurmRefusal>;  // nullopt: done.
 
   Refused create_node(std::string_view definition);
+  // As `slurmd -Z` does when it starts. What is known of a node that was there before stays, with
+  // ReturnToService=1: one that only did not respond is up again, one that was put down is not.
+  void register_slurmd(SlurmNode node);
+  // The slurmd is gone, with its node or with its pod: its jobs fail and the node goes down.
+  void lose_slurmd(const std::string& name);
   Refused delete_node(const std::string& name);
   struct NodeChange {
     std::optional<std::string> state, reason, comment, extra;
@@ -154,6 +162,7 @@ class SlurmModel {
   Fit place(const SlurmJob& job, std::vector<std::string>& nodes) const;
   void start(SlurmJob& job, std::vector<std::string> nodes);
   void end(SlurmJob& job, SlurmJob::State state);
+  void fail_jobs_on(const std::string& node);
   void schedule();
   void want_schedule();
   std::optional<WallTime> next_due() const;

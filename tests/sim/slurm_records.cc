@@ -43,7 +43,8 @@ Value node_states(const SlurmNode& node) {
   Value states = Value::array();
   states.push_back(node.down ? "DOWN" : node.running == 0 ? "IDLE" : full ? "ALLOCATED" : "MIXED");
   if (node.drain) states.push_back("DRAIN");
-  states.push_back("EXTERNAL");
+  if (!node.responding) states.push_back("NOT_RESPONDING");
+  if (node.external) states.push_back("EXTERNAL");
   states.push_back("DYNAMIC_NORM");
   return states;
 }

@@ -49,7 +49,8 @@ Result<std::string> slurmdbd_conf(const api::Accounting& accounting, const Secre
   conf.set("StorageType", "accounting_storage/mysql");
   conf.set("StorageHost", storage.host);
   conf.set("StoragePort", storage.port);
-  conf.set("StorageUser", storage.username);
+  // Slurm cannot read a key without a value. Without the key it is the user that slurmdbd runs as.
+  if (!storage.username.empty()) conf.set("StorageUser", storage.username);
   conf.set("StorageLoc", storage.database);
   conf.line(password_text);
   conf.section("LOGGING");

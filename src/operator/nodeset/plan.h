@@ -35,6 +35,9 @@ struct NodeSetView {
   WallTime now;
   // Ended pods that must still wait before another takes their place, by UID.
   std::vector<std::string> backing_off;
+  // Of the slurm key that pods are made with now. Pods that were made with another are old. Empty:
+  // not known.
+  std::string slurm_key_hash = {};
 };
 
 struct Creation {

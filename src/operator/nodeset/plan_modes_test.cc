@@ -75,6 +75,16 @@ TEST(RollingUpdate, DoesNotAddToAScaleIn) {
               ElementsAre("gpu-2 scale-in", "gpu-1 scale-in", "gpu-0 update"));
 }
 
+TEST(RollingUpdate, ReplacesPodsThatWereMadeWithAnotherSlurmKey) {
+  auto world = to_update(3, 2);
+  world.revision = "v1";
+  world.pods[0].key = "old";
+  world.pods[2].key = "new";  // The second is somebody else's, and nobody knows its key.
+  expect_at_rest(world.plan());
+  world.slurm_key = "new";
+  EXPECT_THAT(world.plan().condemned, ElementsAre("gpu-0 update"));
+}
+
 TEST(RollingUpdate, KnowsNoOldPodsWithoutARevision) {
   auto world = to_update(2, 1);
   world.revision = "";

@@ -41,12 +41,14 @@ struct Sample {
   std::vector<Place> places;
   std::string revision = "v1";
   std::vector<std::string> backing_off;
+  std::string slurm_key;
 
   Told plan() const {
     NodeSetView view{.nodeset = nodeset, .revision_hash = revision, .now = kNow};
     for (const Sketch& pod : pods) view.workers.push_back(view_of(pod));
     view.places = places;
     view.backing_off = backing_off;
+    view.slurm_key_hash = slurm_key;
     const Plan plan = make_plan(view);
     Told told{.desired = plan.desired};
     for (const Creation& one : plan.create) {

@@ -11,9 +11,17 @@ namespace mainspring::op {
 
 namespace {
 
+// slurmctld and slurmd with different keys do not believe each other, and slurmd reads its own only
+// when it starts. A pod without a note of its key was made by others; nothing is known of it.
+bool has_old_key(const Draft& draft, const kube::Pod& pod) {
+  const auto key = pod.meta.annotations.find(api::annotation::kSlurmKeyHash);
+  return key && !draft.view.slurm_key_hash.empty() && *key != draft.view.slurm_key_hash;
+}
+
 bool is_old(const Draft& draft, const Draft::Entry& entry) {
-  return entry.kept() &&
-         entry.worker->pod->meta.labels.find(api::label::kRevision) != draft.view.revision_hash;
+  const kube::Pod& pod = *entry.worker->pod;
+  return entry.kept() && (has_old_key(draft, pod) ||
+                          pod.meta.labels.find(api::label::kRevision) != draft.view.revision_hash);
 }
 
 bool works(const Draft::Entry& entry) {

@@ -34,6 +34,7 @@ struct Sketch {
   std::string cordoned_for;
   std::string cost;
   std::string deadline;
+  std::string key;  // Hash of the slurm key that it was made with.
   WallTime ready_since = kNow - hours(1);
   WallTime created = kNow - hours(2);
   bool node_unschedulable = false;
@@ -77,7 +78,8 @@ inline kube::Pod pod_of(const Sketch& sketch) {
   pod.meta.annotations = string_map({{api::annotation::kPodCordon, sketch.cordon},
                                      {api::annotation::kCordonedFor, sketch.cordoned_for},
                                      {api::annotation::kPodDeletionCost, sketch.cost},
-                                     {api::annotation::kPodDeadline, sketch.deadline}});
+                                     {api::annotation::kPodDeadline, sketch.deadline},
+                                     {api::annotation::kSlurmKeyHash, sketch.key}});
   pod.node_name = sketch.node;
   if (!sketch.target.empty()) {
     kube::NodeSelectorTerm term;

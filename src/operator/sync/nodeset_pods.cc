@@ -105,6 +105,9 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
     }
   }
   json::Value pod = build::worker_pod(*nodeset, *pod_template, identity, revision_hash);
+  if (std::string key = shared_.slurm_key_hash(*nodeset); !key.empty()) {
+    pod["metadata"]["annotations"].set(api::annotation::kSlurmKeyHash, std::move(key));
+  }
   shared_.expectations.expect_creation(uid);
   const kube::RawApi pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});
@@ -119,27 +122,33 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
 Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan* plan) {
   std::vector<Cause> condemned(view->workers.size(), Cause::kNone);
   for (const Condemned& one : plan->condemned) condemned[one.worker] = one.cause;
-  struct Change {
-    std::string ns;
-    std::string name;
-    json::Value patch;
-  };
-  std::vector<Change> changes;
+  // Those that are kept after all come first: while both are cordoned, more are missing than may
+  // be.
+  std::vector<PodChange> lifted;
+  std::vector<PodChange> cordoned;
   for (std::size_t i = 0; i < view->workers.size(); ++i) {
     const WorkerView& worker = view->workers[i];
     if (worker.pod->meta.deleting()) continue;
     const Cause cordon = wanted_cordon(worker, condemned[i]);
     json::Value patch = metadata_patch(*worker.pod, as_it_is(*worker.pod), cordon);
     if (patch.is_null()) continue;
+    // Only on what was seen: a person may have cordoned it since, and that must stay.
+    patch["metadata"]["resourceVersion"] = worker.pod->meta.resource_version;
     if (const char* reason = event_reason(cordon); reason != nullptr) {
       world_.events.event(ref(view->nodeset), EventType::kNormal, reason, "Drain",
                           fmt::format("Draining pod {}", worker.pod->meta.name));
     }
-    changes.push_back({worker.pod->meta.ns, worker.pod->meta.name, std::move(patch)});
+    (cordon == Cause::kNone ? lifted : cordoned)
+        .push_back({worker.pod->meta.ns, worker.pod->meta.name, std::move(patch)});
   }
-  co_return co_await in_parallel<Change>(
+  MS_CO_CHECK(co_await patch_pods(std::move(lifted)));
+  co_return co_await patch_pods(std::move(cordoned));
+}
+
+Task<Result<void>> NodeSetSync::patch_pods(std::vector<PodChange> changes) {
+  co_return co_await in_parallel<PodChange>(
       std::move(changes),
-      [this](Change change) {
+      [this](PodChange change) {
         return patch_pod(&world_, std::move(change.ns), std::move(change.name),
                          {kube::PatchKind::kMerge, std::move(change.patch)}, "");
       },

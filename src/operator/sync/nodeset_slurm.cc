@@ -30,6 +30,38 @@ control::ObjectRef ref(const api::NodeSet& nodeset) {
   return control::ref_to(api::NodeSet::kResource, nodeset.meta);
 }
 
+// What Slurm should be told of the worker and does not have yet.
+std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
+                                               const WorkerView& worker) {
+  const kube::Pod& pod = *worker.pod;
+  const slurm::Node& node = *worker.slurm.node;
+  if (!pod.ready() || !node.state.is_dynamic()) return std::nullopt;
+  slurm::NodeUpdate update;
+  bool differs = false;
+  const std::string comment =
+      to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset.meta.name,
+                  nodeset.meta.uid});
+  if (node.comment != comment) {
+    update.comment = comment;
+    differs = true;
+  }
+  if (worker.node) {
+    const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
+    if (topology && !topology->empty() && node.topology != *topology) {
+      update.topology = std::string(*topology);
+      differs = true;
+    }
+    std::vector<std::string> features(node.features.begin(), node.features.end());
+    if (auto wanted = wanted_features(features, *worker.node)) {
+      update.active_features = *wanted;
+      update.features = *std::move(wanted);
+      differs = true;
+    }
+  }
+  if (!differs) return std::nullopt;
+  return update;
+}
+
 bool needs_slurm(Evidence evidence) {
   return evidence == Evidence::kDrained || evidence == Evidence::kAbsent;
 }
@@ -138,34 +170,14 @@ Task<Result<void>> NodeSetSlurmSync::tell_one(NodeSetPtr nodeset, SlurmPtr slurm
 // Comment, topology and features of a worker that is up.
 Task<Result<void>> NodeSetSlurmSync::describe(NodeSetPtr nodeset, SlurmPtr slurm,
                                               WorkerView worker) {
-  const kube::Pod& pod = *worker.pod;
-  const slurm::Node& node = *worker.slurm.node;
-  if (!pod.ready() || !node.state.is_dynamic()) co_return Result<void>();
-  slurm::NodeUpdate update;
-  bool differs = false;
-  const std::string comment =
-      to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset->meta.name,
-                  nodeset->meta.uid});
-  if (node.comment != comment) {
-    update.comment = comment;
-    differs = true;
-  }
-  if (worker.node) {
-    const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
-    if (topology && !topology->empty() && node.topology != *topology) {
-      update.topology = std::string(*topology);
-      differs = true;
-    }
-    std::vector<std::string> features(node.features.begin(), node.features.end());
-    if (auto wanted = wanted_features(features, *worker.node)) {
-      update.active_features = *wanted;
-      update.features = *std::move(wanted);
-      differs = true;
-    }
-  }
-  if (!differs) co_return Result<void>();
-  const std::string name(std::string_view(node.name));
-  MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).update(name, std::move(update)));
+  if (!wanted_update(*nodeset, worker)) co_return Result<void>();
+  // Features are written as a whole: those that somebody else has just added must be among them.
+  const std::string name(std::string_view(worker.slurm.node->name));
+  MS_CO_TRY(worker.slurm.node, co_await slurm->cache().refresh_node(name));
+  if (!worker.slurm.node) co_return Result<void>();
+  auto update = wanted_update(*nodeset, worker);
+  if (!update) co_return Result<void>();
+  MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).update(name, *std::move(update)));
   MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
   co_return Result<void>();
 }

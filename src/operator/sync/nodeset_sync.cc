@@ -66,6 +66,13 @@ void NodeSetSync::watch(control::Controller& queue) {
       }
     }
   });
+  queue.watch<kube::SecretObject>(
+      world_.secrets, [this, of_controller](const auto& before, const auto& after, Controller& to) {
+        const kube::Meta& meta = (after ? after : before)->meta;
+        for (const auto& controller : world_.controllers_using("Secret", meta.key())) {
+          of_controller(controller->meta.key(), to);
+        }
+      });
   queue.wait_for(world_.claims);
   queue.wait_for(world_.revisions);
   queue.wait_for(world_.services);

@@ -45,6 +45,12 @@ class NodeSetSync {
   Task<Result<void>> create_pod(NodeSetPtr nodeset, std::shared_ptr<const json::Value> pod_template,
                                 std::string revision_hash, Creation creation);
   Task<Result<void>> cordon_pods(const NodeSetView* view, const Plan* plan);
+  struct PodChange {
+    std::string ns;
+    std::string name;
+    json::Value patch;
+  };
+  Task<Result<void>> patch_pods(std::vector<PodChange> changes);
   Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
   Task<Result<void>> remove_pods(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/build/metadata.h"
 #include "operator/build/worker.h"
 
 namespace mainspring::op {
@@ -45,6 +46,7 @@ NodeSetView NodeSetWorld::view(const api::NodeSet& nodeset) {
   if (const auto it = revisions_.find(nodeset.meta.uid); it != revisions_.end()) {
     view.revision_hash = it->second;
   }
+  view.slurm_key_hash = slurm_key_hash(nodeset);
   const std::shared_ptr<SlurmCluster> slurm = slurm_of(nodeset);
   const auto& pods = world.pods_of(nodeset.meta.uid);
   view.workers.reserve(pods.size());
@@ -60,6 +62,13 @@ NodeSetView NodeSetWorld::view(const api::NodeSet& nodeset) {
     }
   }
   return view;
+}
+
+std::string NodeSetWorld::slurm_key_hash(const api::NodeSet& nodeset) const {
+  const auto controller = controller_of(nodeset);
+  if (!controller || !controller->spec.slurm_key_ref) return {};
+  const auto secret = world.secrets.get(nodeset.meta.ns, controller->spec.slurm_key_ref->name);
+  return secret ? build::hash_of(*secret) : std::string();
 }
 
 std::vector<Place> NodeSetWorld::places(const api::NodeSet& nodeset) {

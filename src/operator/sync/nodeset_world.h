@@ -39,6 +39,9 @@ class NodeSetWorld {
   NodeSetView view(const api::NodeSet& nodeset);
   void set_revision(const api::NodeSet& nodeset, std::string hash);
 
+  // Of the Secret with the slurm key that a pod of it would get now; empty where there is none.
+  std::string slurm_key_hash(const api::NodeSet& nodeset) const;
+
   // {metadata, spec} of its pods; made anew only where the NodeSet's or the Controller's spec
   // changed.
   Result<const json::Value*> pod_template(const api::NodeSet& nodeset,

@@ -45,7 +45,7 @@ slurm::CacheOptions cache_options(const SlurmClusters::Tools& tools) {
   options.nodes_pace = milliseconds(800);
   options.pulse_pace = seconds(2);
   options.rest_pace = seconds(30);
-  options.share = 0.02;
+  options.share = 0.05;
   options.stale_after = seconds(30);
   options.log = tools.log;
   options.metrics = tools.metrics;

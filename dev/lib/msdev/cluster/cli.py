@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--feature-gates", default="", metavar="A=true,...", help="besides those always on"
     )
+    one.add_argument("--audit", action="store_true", help="log every write: dev/cluster logs audit")
     verb("down", _down, "remove a cluster and everything of it")
     verb("status", _status, "what runs, of all clusters or of the one named")
     verb("kubeconfig", _kubeconfig, "print the path of the kubeconfig")
@@ -83,7 +84,7 @@ def _up(options) -> None:
     count = 0 if options.control_plane_only else options.nodes
     if not options.control_plane_only and count < 1:
         raise Failure("--nodes takes at least 1; for none there is --control-plane-only")
-    up.up(options.name, count, _gates(options.feature_gates), options.jobs)
+    up.up(options.name, count, _gates(options.feature_gates), options.audit, options.jobs)
 
 
 def _gates(text: str) -> dict[str, bool]:

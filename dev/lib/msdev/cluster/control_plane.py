@@ -4,6 +4,8 @@ They share this machine's pid and mount namespaces; only the network is theirs, 
 ports never meet those of another cluster.
 """
 
+import json
+
 from ..console import Failure, tail
 from ..process import wait_for
 from . import api
@@ -127,7 +129,19 @@ def _apiserver(cluster: Cluster, parts: Parts) -> list:
         f"--proxy-client-key-file={pki}/front-proxy.key",
         f"--runtime-config={','.join(API_VERSIONS)}",
         _gates(cluster),
+        *_audit(cluster),
     ]
+
+
+def _audit(cluster: Cluster) -> list[str]:
+    """Every write, with who made it and the answer; what was read is not worth a line."""
+    if not cluster.audit:
+        return []
+    policy = cluster.folder / "audit-policy.json"
+    rules = [{"level": "None", "verbs": ["get", "list", "watch"]}, {"level": "Metadata"}]
+    kind = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy"}
+    policy.write_text(json.dumps({**kind, "omitStages": ["RequestReceived"], "rules": rules}))
+    return [f"--audit-policy-file={policy}", f"--audit-log-path={cluster.audit_log}"]
 
 
 def _controller_manager(cluster: Cluster, parts: Parts) -> list:

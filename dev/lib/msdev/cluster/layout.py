@@ -65,6 +65,7 @@ class Cluster:
     index: int
     node_count: int  # 0: only a control plane.
     feature_gates: dict[str, bool] = field(default_factory=dict)
+    audit: bool = False  # Whether its API server writes down who changed what.
 
     @property
     def folder(self) -> Path:
@@ -133,6 +134,10 @@ class Cluster:
     def volumes(self) -> Path:
         # Kubernetes deletes the data of hostPath volumes only below a folder called tmp.
         return self.folder / "tmp" / "volumes"
+
+    @property
+    def audit_log(self) -> Path:
+        return self.folder / "log" / "audit.log"
 
     def log(self, component: str) -> Path:
         return self.folder / "log" / f"{component}.log"

@@ -39,7 +39,8 @@ def find(name: str) -> Cluster | None:
     record = _read(CLUSTERS / name)
     if record is None:
         return None
-    return Cluster(name, record["index"], record["nodes"], record["feature_gates"])
+    audit = record.get("audit", False)
+    return Cluster(name, record["index"], record["nodes"], record["feature_gates"], audit)
 
 
 def existing(name: str) -> Cluster:
@@ -61,12 +62,12 @@ def from_this_boot(cluster: Cluster) -> bool:
     return (_read(cluster.folder) or {}).get("boot_id") == boot_id()
 
 
-def create(name: str, node_count: int, feature_gates: dict[str, bool]) -> Cluster:
+def create(name: str, node_count: int, feature_gates: dict[str, bool], audit: bool) -> Cluster:
     with locked(STATE / "locks" / "clusters.lock"):
         taken = {_read(CLUSTERS / other)["index"] for other in names()}
         free = (i for i in range(MAX_CLUSTERS) if i not in taken)
         for index in free:
-            cluster = Cluster(name, index, node_count, feature_gates)
+            cluster = Cluster(name, index, node_count, feature_gates, audit)
             if not _used_by_strangers(cluster):
                 save(cluster)
                 return cluster
@@ -87,6 +88,7 @@ def save(cluster: Cluster) -> None:
         "index": cluster.index,
         "nodes": cluster.node_count,
         "feature_gates": cluster.feature_gates,
+        "audit": cluster.audit,
         "boot_id": boot_id(),
     }
     cluster.folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from .layout import MAX_NODES, Cluster, Node
 PATIENCE = 120.0
 
 
-def up(name: str, node_count: int, feature_gates: dict[str, bool], jobs: int | None) -> None:
+def up(name: str, node_count: int, feature_gates: dict[str, bool], audit: bool, jobs) -> None:
     if not 0 <= node_count <= MAX_NODES:
         raise Failure(f"a cluster has 1 to {MAX_NODES} nodes, not {node_count}")
     with registry.changing(name):
@@ -24,14 +24,14 @@ def up(name: str, node_count: int, feature_gates: dict[str, bool], jobs: int | N
             down.remove(cluster)
             cluster = None
         if cluster is not None:
-            _check_fits(cluster, node_count, feature_gates)
+            _check_fits(cluster, node_count, feature_gates, audit)
             if cluster.node_count >= node_count and runs(cluster):
                 if not _all_volumes_there(cluster):
                     _apply_addons(cluster)
                 say(f"Cluster '{name}' is already running.")
                 _tell(cluster)
                 return
-        _make(name, cluster, node_count, feature_gates, jobs)
+        _make(name, cluster, node_count, feature_gates, audit, jobs)
 
 
 def runs(cluster: Cluster) -> bool:
@@ -54,7 +54,7 @@ def _not_ready(cluster: Cluster) -> list[Node]:
     return [n for n in cluster.nodes if said.get(n.name, 0) < started[n.name]]
 
 
-def _check_fits(cluster: Cluster, node_count: int, feature_gates: dict[str, bool]) -> None:
+def _check_fits(cluster: Cluster, node_count: int, feature_gates: dict, audit: bool) -> None:
     if 0 < node_count < cluster.node_count:
         raise Failure(
             f"cluster '{cluster.name}' has {cluster.node_count} nodes and cannot shrink to "
@@ -62,14 +62,16 @@ def _check_fits(cluster: Cluster, node_count: int, feature_gates: dict[str, bool
         )
     if feature_gates and feature_gates != cluster.feature_gates:
         raise Failure(f"cluster '{cluster.name}' has other feature gates; 'dev/cluster down' first")
+    if audit and not cluster.audit:
+        raise Failure(f"cluster '{cluster.name}' keeps no audit log; 'dev/cluster down' first")
 
 
-def _make(name, cluster: Cluster | None, node_count: int, feature_gates, jobs) -> None:
+def _make(name, cluster: Cluster | None, node_count: int, feature_gates, audit, jobs) -> None:
     with_nodes = node_count or (cluster and cluster.node_count)
     steps = Steps(parts.STEPS + (6 if with_nodes else 3))
     built = parts.build(jobs, steps)
     if cluster is None:
-        cluster = registry.create(name, node_count, feature_gates)
+        cluster = registry.create(name, node_count, feature_gates, audit)
     elif cluster.node_count < node_count:
         cluster = registry.resize(cluster, node_count)
     processes.end_strays(cluster)

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""The charts, rendered by the real helm: the rules by which values become objects."""
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import yaml
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPO / "dev" / "lib"))
+
+from msdev.cluster import parts  # noqa: E402
+
+EXAMPLE = REPO / "examples" / "slurm" / "values.yaml"
+
+
+def helm(*arguments: str, values: dict | None = None) -> subprocess.CompletedProcess:
+    more = ("-f", "-") if values is not None else ()
+    return subprocess.run(
+        [parts.helm(), *arguments, *more],
+        input=yaml.safe_dump(values) if values is not None else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def render(chart: str, values: dict, *options: str) -> list[dict]:
+    answer = helm(
+        *("template", chart, str(REPO / "charts" / chart), "--namespace", "ns", *options),
+        values=values,
+    )
+    if answer.returncode != 0:
+        raise AssertionError(answer.stderr)
+    return [one for one in yaml.safe_load_all(answer.stdout) if one]
+
+
+def one(objects: list[dict], kind: str, name: str | None = None) -> dict:
+    found = [o for o in objects if o["kind"] == kind and name in (None, o["metadata"]["name"])]
+    assert len(found) == 1, f"{len(found)} of {kind} {name}"
+    return found[0]
+
+
+class ChartsTest(unittest.TestCase):
+    def refused(self, chart: str, values: dict) -> str:
+        answer = helm("template", "x", str(REPO / "charts" / chart), values=values)
+        self.assertNotEqual(answer.returncode, 0, answer.stdout)
+        return answer.stderr
+
+
+class AllChartsTest(ChartsTest):
+    def test_all_charts_are_clean(self):
+        for chart in ("mainspring-crds", "mainspring", "slurm"):
+            answer = helm("lint", "--strict", str(REPO / "charts" / chart))
+            self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
+
+
+class OperatorChartTest(ChartsTest):
+    def test_its_pod_is_restricted(self):
+        pod = one(render("mainspring", {}), "Deployment")["spec"]["template"]["spec"]
+        self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+        self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+        container = pod["containers"][0]["securityContext"]
+        self.assertEqual(container["capabilities"], {"drop": ["ALL"]})
+        self.assertFalse(container["allowPrivilegeEscalation"])
+        self.assertTrue(container["readOnlyRootFilesystem"])
+
+    def test_watching_some_namespaces_gives_rights_in_these_only(self):
+        objects = render("mainspring", {"operator": {"namespaces": "a, b"}})
+        roles = [o["metadata"]["namespace"] for o in objects if o["kind"] == "Role"]
+        self.assertEqual(sorted(roles), ["a", "b", "ns"])
+        resources = {r for rule in one(objects, "ClusterRole")["rules"] for r in rule["resources"]}
+        self.assertNotIn("secrets", resources)
+        self.assertNotIn("pods", resources)
+        hooks = one(objects, "ValidatingWebhookConfiguration")["webhooks"]
+        for hook in hooks:
+            wanted = {
+                "key": "kubernetes.io/metadata.name",
+                "operator": "In",
+                "values": ["a", "b"],
+            }
+            self.assertIn(wanted, hook["namespaceSelector"]["matchExpressions"])
+
+    def test_definitions_come_along_when_asked_for(self):
+        kinds = [o["kind"] for o in render("mainspring", {"crds": {"enabled": True}})]
+        self.assertEqual(kinds.count("CustomResourceDefinition"), 7)
+        self.assertNotIn("CustomResourceDefinition", [o["kind"] for o in render("mainspring", {})])
+
+    def test_a_misspelt_value_is_refused(self):
+        self.assertIn("replcas", self.refused("mainspring", {"operator": {"replcas": 2}}))
+
+    def test_secure_metrics_need_a_port(self):
+        wrong = {"operator": {"metricsSecure": True, "metricsPort": 0}}
+        self.assertIn("metricsPort", self.refused("mainspring", wrong))
+
+
+class SlurmChartTest(ChartsTest):
+    def test_a_node_set_names_its_nodes_after_its_key(self):
+        objects = render("slurm", {"nodesets": {"gpu": {"replicas": 3}}})
+        spec = one(objects, "NodeSet", "slurm-worker-gpu")["spec"]
+        self.assertEqual(spec["template"]["spec"]["hostname"], "gpu-")
+        self.assertEqual(spec["replicas"], 3)
+
+    def test_what_a_set_does_not_say_comes_from_the_defaults(self):
+        values = {
+            "nodesetDefaults": {"slurmd": {"resources": {"limits": {"cpu": "2"}}}},
+            "nodesets": {"a": {"slurmd": {"args": ["-vv"]}}, "b": {"enabled": False}},
+        }
+        objects = render("slurm", values)
+        slurmd = one(objects, "NodeSet")["spec"]["slurmd"]
+        self.assertEqual(slurmd["resources"], {"limits": {"cpu": "2"}})
+        self.assertEqual(slurmd["args"], ["-vv"])
+
+    def test_empty_values_do_not_reach_the_operator(self):
+        values = {"nodesets": {"a": {"podSpec": {"tolerations": [], "affinity": {}}}}}
+        spec = one(render("slurm", values), "NodeSet")["spec"]["template"]["spec"]
+        self.assertNotIn("tolerations", spec)
+        self.assertNotIn("affinity", spec)
+
+    def test_an_explicit_false_does(self):
+        values = {"nodesets": {"a": {"slurmd": {"securityContext": {"privileged": False}}}}}
+        slurmd = one(render("slurm", values), "NodeSet")["spec"]["slurmd"]
+        self.assertIs(slurmd["securityContext"]["privileged"], False)
+
+    def test_an_image_is_a_text_or_a_map_and_a_digest_wins(self):
+        def image(value) -> str:
+            objects = render("slurm", {"controller": {"slurmctld": {"image": value}}})
+            return one(objects, "Controller")["spec"]["slurmctld"]["image"]
+
+        self.assertEqual(image("a/b:c"), "a/b:c")
+        self.assertEqual(image({"repository": "a", "tag": "1"}), "a:1")
+        self.assertEqual(image({"repository": "a", "tag": "1", "digest": "sha256:2"}), "a@sha256:2")
+        wrong = {"controller": {"slurmctld": {"image": {"repository": "a", "tag": None}}}}
+        self.assertIn("tag or a digest", self.refused("slurm", wrong))
+
+    def test_configuration_is_a_text_or_a_map(self):
+        def conf(controller: dict) -> str:
+            return one(render("slurm", {"controller": controller}), "Controller")["spec"][
+                "extraConf"
+            ]
+
+        as_map = {"B": ["x", "z"], "A": 1000000, "C": "", "D": None}
+        self.assertEqual(conf({"extraConfMap": as_map}), "A=1000000\nB=x,z")
+        self.assertEqual(conf({"extraConfMap": as_map, "extraConf": "E=1"}), "E=1")
+
+    def test_partitions_go_behind_the_configuration(self):
+        values = {
+            "controller": {"extraConf": "A=1\n"},
+            "nodesets": {"cpu": {}},
+            "partitions": {
+                "p": {"enabled": True, "nodesets": ["cpu"], "configMap": {"MaxTime": "1:00"}}
+            },
+        }
+        conf = one(render("slurm", values), "Controller")["spec"]["extraConf"]
+        self.assertEqual(conf, "A=1\nPartitionName=p Nodes=cpu MaxTime=1:00")
+        values["partitions"]["p"]["nodesets"] = ["other"]
+        self.assertIn("other", self.refused("slurm", values))
+        values["partitions"]["p"]["nodesets"] = []
+        self.assertIn("empty", self.refused("slurm", values))
+
+    def test_scripts_get_their_prefix_and_are_referred_to(self):
+        objects = render(
+            "slurm", {"prologScripts": {"a.sh": "exit 0\n"}, "prologScriptRefs": [{"name": "mine"}]}
+        )
+        self.assertEqual(
+            one(objects, "ConfigMap", "slurm-prolog-scripts")["data"], {"prolog-a.sh": "exit 0\n"}
+        )
+        refs = one(objects, "Controller")["spec"]["prologScriptRefs"]
+        self.assertEqual(refs, [{"name": "slurm-prolog-scripts"}, {"name": "mine"}])
+
+    def test_keys_are_made_unless_given_or_the_controller_is_elsewhere(self):
+        def secrets(values: dict) -> list[str]:
+            return [o["metadata"]["name"] for o in render("slurm", values) if o["kind"] == "Secret"]
+
+        self.assertEqual(secrets({}), ["slurm-auth-slurm", "slurm-auth-jwt"])
+        self.assertEqual(secrets({"slurmKey": {"create": False}}), ["slurm-auth-jwt"])
+        self.assertEqual(secrets({"controller": {"external": True}}), [])
+
+    def test_the_class_of_a_volume(self):
+        def claim(persistence: dict) -> dict:
+            objects = render("slurm", {"controller": {"persistence": persistence}})
+            return one(objects, "Controller")["spec"]["persistence"]
+
+        self.assertNotIn("storageClassName", claim({}))
+        self.assertEqual(claim({"storageClassName": "-"})["storageClassName"], "")
+        self.assertEqual(claim({"storageClassName": "fast"})["storageClassName"], "fast")
+
+    def test_a_misspelt_value_is_refused_wherever_it_is(self):
+        self.assertIn("replcas", self.refused("slurm", {"nodesets": {"a": {"replcas": 1}}}))
+        self.assertIn("nodeset", self.refused("slurm", {"nodeset": {}}))
+        self.assertIn("propertyName", self.refused("slurm", {"nodesets": {"A_b": {}}}))
+
+    def test_no_object_of_the_operator_says_which_chart_made_it(self):
+        # Labels are handed on to pods, and a new version of the chart would restart them.
+        for each in render("slurm", {}, "-f", str(EXAMPLE)):
+            self.assertNotIn("helm.sh/chart", each["metadata"].get("labels", {}))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,208 @@
+"""Slurm as the operator's tests see it: real daemons, workers that come and go as pods do, jobs, and
+a proxy before slurmrestd that remembers and may answer in its place."""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import http.server
+import json
+import threading
+import urllib.error
+import urllib.request
+from urllib.parse import urlsplit
+
+from msdev import slurm_conf
+from msdev.console import Failure
+from msdev.slurm import Instance
+from operator_kube import eventually
+
+API = "v0.0.45"
+FIRST_WORKER_PORT, WORKER_PORTS = 40, 250  # Within the block of the instance.
+
+
+class Slurm:
+    """One instance of dev/slurm. Tests look through a slurmrestd of their own, so that they see what
+    is going on while the operator's is dead."""
+
+    def __init__(self, name: str):
+        self.instance = Instance(name)
+        self.plan = self.instance.plan()
+        endpoint = self.instance.endpoint()
+        self.url, self.token = endpoint["url"], endpoint["token"]
+        with open(endpoint["jwt_key"], "rb") as file:
+            self.key = file.read()
+        self.first_port = self.plan.port("slurmctld")
+        self.eyes = f"http://{slurm_conf.ADDRESS}:{self.first_port + 5}"
+        self.instance.start_slurmrestd(self.plan, "eyes", self.first_port + 5)
+        # A node that comes back must be where Slurm looks for it.
+        self.ports: dict[str, int] = {}
+        eventually(lambda: self.call("ping/"), "slurmrestd answers", 30)
+
+    def call(self, path: str, method: str = "GET", body: dict | None = None) -> dict:
+        request = urllib.request.Request(
+            f"{self.eyes}/slurm/{API}/{path}",
+            method=method,
+            data=json.dumps(body).encode() if body is not None else None,
+            headers={"X-SLURM-USER-TOKEN": self.token, "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            return json.loads(error.read() or b"{}")
+        except OSError:
+            return {}
+
+    def nodes(self) -> dict[str, dict]:
+        return {node["name"]: node for node in self.call("nodes/").get("nodes", [])}
+
+    def node(self, name: str) -> dict:
+        """Empty where Slurm does not know it."""
+        found = self.call(f"node/{name}").get("nodes", [])
+        return found[0] if found else {}
+
+    def state(self, name: str) -> set[str]:
+        return set(self.node(name).get("state", []))
+
+    def reason(self, name: str) -> str:
+        return self.node(name).get("reason", "")
+
+    def is_draining(self, name: str) -> bool:
+        state = self.state(name)
+        return "DRAIN" in state and "UNDRAIN" not in state
+
+    def scontrol(self, *words: str) -> str:
+        return self.instance.sandbox.output(["scontrol", *words])
+
+    def update(self, name: str, **fields: str) -> None:
+        self.scontrol("update", f"nodename={name}", *(f"{k}={v}" for k, v in fields.items()))
+
+    def forget(self, name: str) -> None:
+        """Whatever state it is in."""
+        try:
+            self.scontrol("delete", f"nodename={name}")
+        except Failure:
+            pass
+
+    def reservation(self, name: str) -> dict:
+        found = self.call(f"reservation/{name}").get("reservations", [])
+        return found[0] if found else {}
+
+    def run_job(self, node: str, *options: str) -> int:
+        """A job that holds the node until it is cancelled; returns when it runs."""
+        argv = ["sbatch", "--parsable", "-p", "all", "-w", node, "-o", "/dev/null", *options]
+        job = int(self.instance.sandbox.output([*argv, "--wrap", "sleep 3600"]))
+        state = lambda: self.job(job).get("job_state", [])  # noqa: E731
+        eventually(lambda: "RUNNING" in state(), lambda: f"job {job} runs, not {state()}", 30)
+        return job
+
+    def job(self, job: int) -> dict:
+        found = self.call(f"job/{job}").get("jobs", [])
+        return found[0] if found else {}
+
+    def cancel(self, job: int) -> None:
+        self.instance.sandbox.output(["scancel", str(job)])
+
+    def cancel_all(self) -> None:
+        """A node cannot be forgotten while it has jobs."""
+        self.instance.sandbox.output(["scancel", "--user=root"])
+        squeue = ["squeue", "--noheader", "--states=all", "--format=%i %T"]
+
+        def over() -> bool:
+            left = self.instance.sandbox.output(squeue)
+            return not any(word in left for word in ("RUNNING", "PENDING", "COMPLETING"))
+
+        eventually(over, lambda: self.instance.sandbox.output(squeue), 30)
+
+    def start_worker(self, name: str, features: str) -> None:
+        """What a worker pod runs: slurmd, by this name."""
+        place = self.ports.setdefault(name, len(self.ports))
+        assert place < WORKER_PORTS, "more workers than ports"
+        port = self.first_port + FIRST_WORKER_PORT + place
+        conf = f"CPUs=8 RealMemory=16000 NodeAddr={slurm_conf.ADDRESS} Port={port}"
+        argv = ["/usr/sbin/slurmd", "-D", "-Z", "-N", name]
+        self.instance.sandbox.output(["sh", "-c", f"echo 127.0.0.1 {name} >>/etc/hosts"])
+        self.instance.sandbox.start_daemon(
+            f"worker-{name}", [*argv, "--conf", f"{conf} Features={features}"], hostname=name
+        )
+
+    def stop_worker(self, name: str) -> None:
+        """Without a word to Slurm."""
+        daemon = f"worker-{name}"
+        if self.instance.sandbox.daemon(daemon).pid() is not None:
+            self.instance.sandbox.kill(daemon)
+
+    def kill_slurmrestd(self) -> None:
+        self.instance.sandbox.kill("slurmrestd")
+
+    def start_slurmrestd(self) -> None:
+        self.instance.start_slurmrestd(self.plan)
+
+
+def is_signed_with(token: str, key: bytes) -> bool:
+    signed, _, signature = token.rpartition(".")
+    digest = hmac.new(key, signed.encode(), hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == signature
+
+
+def claims_of(token: str) -> dict:
+    part = token.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+
+
+class RestProxy(http.server.ThreadingHTTPServer):
+    """Between the operator and slurmrestd. `answers` maps the end of a path to an answer that it
+    gives itself; `tokens` has those that came with requests, the last one last."""
+
+    daemon_threads = True
+
+    def __init__(self, target: str):
+        super().__init__(("127.0.0.1", 0), _Forward)
+        self.target = urlsplit(target)
+        self.answers: dict[str, dict] = {}
+        self.tokens: list[str] = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Forward(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        server.tokens.append(self.headers.get("X-SLURM-USER-TOKEN", ""))
+        own = next((a for end, a in server.answers.items() if end in self.path), None)
+        if own is not None:
+            self.answer(200, json.dumps(own).encode())
+            return
+        line = http.client.HTTPConnection(server.target.hostname, server.target.port, timeout=60)
+        try:
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host",)}
+            line.request(self.command, self.path, body=body or None, headers=headers)
+            answer = line.getresponse()
+            self.answer(answer.status, answer.read())
+        except OSError:
+            self.answer(502, b"{}")
+        finally:
+            line.close()
+
+    do_POST = do_DELETE = do_GET
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
