@@ -10,7 +10,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev.cluster.leftovers import traces  # noqa: E402
+from msdev.cluster.leftovers import traces_of  # noqa: E402
 from msdev.plain_slurm import PlainSlurm  # noqa: E402
 from msdev.process import wait_for  # noqa: E402
 
@@ -27,7 +27,7 @@ class PlainSlurmTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cluster("down")
-        cls.before = traces()
+        cls.before = traces_of(CLUSTER)
         cls.addClassCleanup(cls.take_down)
         cluster("up", "--nodes", "2")
         cls.slurm = PlainSlurm(CLUSTER)
@@ -38,7 +38,7 @@ class PlainSlurmTest(unittest.TestCase):
     @classmethod
     def take_down(cls):
         cluster("down")
-        left = traces() - cls.before
+        left = traces_of(CLUSTER) - cls.before
         if left:
             raise AssertionError("left behind: " + ", ".join(sorted(left)))
 

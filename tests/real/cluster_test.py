@@ -35,6 +35,7 @@ def killed_up(name: str, step: str, delay: float) -> str:
 
 class ControlPlaneOnly(ClusterTest):
     names = (ONE, TWO)
+    alone = True
 
     def test_serves_the_api_versions_that_the_bridge_needs(self):
         run(ONE, *UP)
@@ -115,6 +116,7 @@ class Interrupted(ClusterTest):
     """kill -9 of `up`, at the announcement of a step and somewhere within it."""
 
     names = (ONE,)
+    alone = True
     MOMENTS = (
         ("network", 0.05),
         ("certificates", 0.1),

@@ -11,7 +11,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev.cluster import registry  # noqa: E402
-from msdev.cluster.leftovers import traces  # noqa: E402
+from msdev.cluster.leftovers import traces, traces_of  # noqa: E402
 
 CLUSTER = REPO / "dev" / "cluster"
 
@@ -44,14 +44,19 @@ class ClusterTest(unittest.TestCase):
     """Fails if a test leaves something behind that was not there before it."""
 
     names: tuple[str, ...] = ()
+    # Whether no other test runs meanwhile, so that everything on the machine can be looked at.
+    alone = False
 
     def setUp(self):
         self.remove_all()
-        self.before = traces()
+        self.before = self.traces()
 
     def tearDown(self):
         self.remove_all()
-        self.assertEqual(traces() - self.before, set(), "left behind after 'down'")
+        self.assertEqual(self.traces() - self.before, set(), "left behind after 'down'")
+
+    def traces(self) -> set[str]:
+        return traces() if self.alone else traces_of(*self.names)
 
     def remove_all(self):
         for name in self.names:

@@ -142,7 +142,7 @@ class TwoNodes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         run(NAME, "down")
-        cls.before = clusters.traces()
+        cls.before = clusters.traces_of(NAME)
         cls.addClassCleanup(cls.remove)
         # Killed where the nodes just begin, and finished by the second: as if by an impatient user.
         first = subprocess.Popen([CLUSTER, "--name", NAME, "up"], stdout=subprocess.PIPE, text=True)
@@ -160,7 +160,7 @@ class TwoNodes(unittest.TestCase):
     @classmethod
     def remove(cls):
         run(NAME, "down")
-        left = clusters.traces() - cls.before
+        left = clusters.traces_of(NAME) - cls.before
         if left:
             raise AssertionError(f"left behind after 'down': {left}")
 

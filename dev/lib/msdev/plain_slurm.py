@@ -1,13 +1,13 @@
 """Puts the Slurm cluster of examples/plain-slurm on a running local Kubernetes and runs a job on it.
 
-Used by `make up` and by the end-to-end test, so that what a newcomer sees is what is tested.
+Used by the end-to-end test, which keeps the images honest without an operator in between.
 """
 
 import base64
 import json
 import os
-import subprocess
 
+from .cluster_client import ClusterClient
 from .console import Failure
 from .paths import REPO
 from .process import wait_for
@@ -16,23 +16,9 @@ MANIFESTS = REPO / "examples" / "plain-slurm"
 NAMESPACE = "slurm"
 
 
-class PlainSlurm:
-    def __init__(self, cluster: str):
-        self.cluster = cluster
-
-    def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
-        """What kubectl printed. Failure, with kubectl's own words, if it did not work."""
-        argv = [str(REPO / "dev" / "cluster"), "--name", self.cluster, "kubectl", *arguments]
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout)
-        if done.returncode != 0:
-            raise Failure(f"kubectl {' '.join(arguments)}: {(done.stderr or done.stdout).strip()}")
-        return done.stdout
-
+class PlainSlurm(ClusterClient):
     def load_images(self) -> None:
-        archive = REPO / "build" / "images" / "slurm.tar"
-        argv = [str(REPO / "dev" / "cluster"), "--name", self.cluster, "load", str(archive)]
-        if subprocess.run(argv).returncode != 0:
-            raise Failure(f"loading {archive} failed; 'images/build' makes it")
+        self.load("slurm")
 
     def deploy(self) -> None:
         self.kubectl("apply", "-f", str(MANIFESTS / "config.yaml"))

@@ -12,6 +12,11 @@ STANDARD_PLACES = ("/etc/cni", "/opt/cni", "/run/containerd", "/run/netns", "/va
 STANDARD_PLACES += ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
 
 
+def traces_of(*names: str) -> set[str]:
+    """Those that bear the name of one of these clusters: for tests that run beside others."""
+    return {trace for trace in traces() if any(name in trace for name in names)}
+
+
 def traces() -> set[str]:
     """Everything on this machine that clusters are made of, one line each, except what belongs to
     a cluster that others have in use and that is none of the tests'."""

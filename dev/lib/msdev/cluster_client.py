@@ -1,0 +1,42 @@
+"""kubectl, helm and images on a local cluster, for programs: answers are returned, not printed."""
+
+import subprocess
+from pathlib import Path
+
+from .console import Failure
+from .paths import REPO
+
+
+class ClusterClient:
+    def __init__(self, cluster: str):
+        self.cluster = cluster
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
+        """What kubectl printed. Failure, with kubectl's own words, if it did not work."""
+        return self._run("kubectl", *arguments, stdin=stdin, timeout=timeout)
+
+    def helm(self, *arguments: str, stdin: str | None = None, timeout: float = 300) -> str:
+        return self._run("helm", *arguments, stdin=stdin, timeout=timeout)
+
+    def load(self, *images: str) -> None:
+        """Archives of images/build by name, into every node."""
+        archives = [REPO / "build" / "images" / f"{image}.tar" for image in images]
+        if subprocess.run(self._argv("load", *map(str, archives))).returncode != 0:
+            raise Failure("loading images failed; 'images/build' makes them")
+
+    def _run(self, tool: str, *arguments: str, stdin: str | None, timeout: float) -> str:
+        argv = self._argv(tool, *arguments)
+        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout)
+        if done.returncode != 0:
+            said = (done.stderr or done.stdout).strip()
+            raise Failure(f"{tool} {' '.join(arguments)}: {said}")
+        return done.stdout
+
+    def _argv(self, *arguments: str) -> list[str]:
+        return [str(REPO / "dev" / "cluster"), "--name", self.cluster, *arguments]
+
+
+def archive_key(image: str) -> str:
+    """Differs whenever what is in the image differs: archives are kept in folders by content."""
+    archive: Path = REPO / "build" / "images" / f"{image}.tar"
+    return archive.resolve().parent.name
