@@ -63,15 +63,17 @@ class Safety::KubeWire final : public http::Transport {
   explicit KubeWire(Safety& safety) : safety_(safety) {}
   http::Task<Result<Response>> send(Request request) override {
     if (request.method == Method::kGet) co_return co_await safety_.api_.send(std::move(request));
-    ++safety_.kube_writes;
+    const bool is_event = request.url.path.find("/events") != std::string::npos;
+    // What became of a series of events is written down once more, minutes later.
+    if (!is_event || request.method == Method::kPost) ++safety_.kube_writes;
     const std::string what =
         fmt::format("operator: {} {}", http::to_string(request.method), request.url.path);
     // Most of an apply is the same every time.
-    const bool is_event = request.url.path.find("/events") != std::string::npos;
     const std::string body = request.body.substr(0, is_event ? 0 : 300);
     if (request.method == Method::kDelete) {
       if (const auto pod = pod_in(request.url.path)) {
-        safety_.judge_deletion(pod->first, pod->second);
+        const auto options = json::parse(request.body);
+        safety_.judge_deletion(pod->first, pod->second, options ? *options : json::Value());
       }
     }
     auto response = co_await safety_.api_.send(std::move(request));
@@ -194,9 +196,15 @@ void Safety::looked_at(const std::string& node) {
   look.foreign = is_foreign(*found);
 }
 
-void Safety::judge_deletion(std::string_view ns, std::string_view name) {
+void Safety::judge_deletion(std::string_view ns, std::string_view name,
+                            const json::Value& options) {
   const Object pod = api_.find({"", "v1", "pods", "Pod", true}, ns, name);
   if (!pod || is_being_deleted(*pod)) return;
+  const std::string_view uid = text_at(options, "/preconditions/uid");
+  const std::string_view version = text_at(options, "/preconditions/resourceVersion");
+  const bool refused =
+      (!uid.empty() && uid != uid_of(*pod)) || (!version.empty() && version != version_of(*pod));
+  if (refused) return;
   deleted_by_call_.emplace(uid_of(*pod));
   if (reckless.contains(text_at(*pod, "/metadata/ownerReferences/0/uid"))) return;
   const std::string node(text_at(*pod, "/spec/hostname"));

@@ -82,7 +82,7 @@ class Safety {
   };
 
   std::optional<Look> recent_look(const std::string& node) const;
-  void judge_deletion(std::string_view ns, std::string_view name);
+  void judge_deletion(std::string_view ns, std::string_view name, const json::Value& options);
   void judge_node_write(const std::string& node, const json::Value& body);
   void judge_going(const json::Value& pod);
   void looked_at(const std::string& node);

@@ -88,14 +88,13 @@ SlurmAction lift(const kube::Pod& pod, const slurm::Node& node) {
   }
   // Where no slurmd runs, an open node would only swallow jobs.
   const bool runs = pod.status.phase == kube::PodPhase::kRunning;
-  if (!is_ours(node) || !runs) return {};
+  if (!is_ours(node) || !is_drained(node) || !runs) return {};
   if (node.state.base() == slurm::NodeState::Base::kDown) {
     // It stopped answering while it was drained by us. Because of our reason slurmctld does not
     // take it back by itself, and UNDRAIN leaves a node down.
     const bool answers = pod.ready() && !node.state.has(Flag::kNotResponding);
     return answers ? SlurmAction{.kind = Kind::kResume, .reason = {}} : SlurmAction{};
   }
-  if (!is_drained(node)) return {};
   return {.kind = Kind::kUndrain, .reason = {}};
 }
 

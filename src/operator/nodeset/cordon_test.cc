@@ -190,6 +190,16 @@ TEST(SlurmAction, ResumesTheNodeThatPreStopPutDownAndNoOther) {
        Cause::kNone},
       {"down for another reason", with(down, [](Sketch& s) { s.reason = kNodeReason; }),
        Cause::kNone},
+      {"went down while it was drained by us",
+       with(drained_too, [](Sketch& s) { s.reason = kNodeReason; }), Cause::kNone, Kind::kResume,
+       ""},
+      {"and does not answer yet",
+       with(drained_too,
+            [](Sketch& s) {
+              s.reason = kNodeReason;
+              s.state.add(Flag::kNotResponding);
+            }),
+       Cause::kNone},
       {"down with a longer reason", with(down, [](Sketch& s) { s.reason += ", says root"; }),
        Cause::kNone},
       {"up again", with(down, [](Sketch& s) { s.state = Base::kIdle; }), Cause::kNone},

@@ -167,7 +167,9 @@ PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
   if (!nodeset.spec.workload_disruption_protection) projection.protect = false;
   if (worker.node) {
     const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
-    projection.topology = std::string(topology.value_or(""));
+    // Absent and empty are the same to slurmd; saying so would cost a write for every pod.
+    const bool shown = meta.annotations.find(api::annotation::kTopology).has_value();
+    if (topology || shown) projection.topology = std::string(topology.value_or(""));
   }
   return projection;
 }

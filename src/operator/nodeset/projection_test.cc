@@ -196,10 +196,18 @@ TEST(Projection, TopologyComesFromTheKubernetesNode) {
   WorkerView view = worker(facts(Base::kIdle));
   EXPECT_EQ(project({}, view, {}).topology, std::nullopt);
   view.node = decoded<kube::Node>(R"({"metadata":{"name":"n1"}})");
-  EXPECT_EQ(project({}, view, {}).topology, "");
+  EXPECT_EQ(project({}, view, {}).topology, std::nullopt);
   view.node = decoded<kube::Node>(
       R"({"metadata":{"name":"n1","annotations":{"topology.slinky.slurm.net/spec":"s1:b2"}}})");
   EXPECT_EQ(project({}, view, {}).topology, "s1:b2");
+}
+
+TEST(Projection, ATopologyThatTheNodeNoLongerHasIsCleared) {
+  WorkerView view = worker(facts(Base::kIdle), decoded<kube::Pod>(
+                                                   R"({"metadata":{"name":"w-0","annotations":{
+                                  "topology.slinky.slurm.net/spec":"s1:b2"}}})"));
+  view.node = decoded<kube::Node>(R"({"metadata":{"name":"n1"}})");
+  EXPECT_EQ(project({}, view, {}).topology, "");
 }
 
 TEST(MetadataPatch, NamesOurKeysAndThePodAndNothingElse) {

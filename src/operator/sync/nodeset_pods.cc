@@ -112,7 +112,11 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
   const kube::RawApi pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});
   if (made) co_return Result<void>();
-  if (!may_have_happened(made.error())) shared_.expectations.creation_failed(uid);
+  // A pod with an ordinal cannot come twice: trying again finds it. One without may have been made
+  // all the same, and is waited for.
+  if (creation.ordinal || !may_have_happened(made.error())) {
+    shared_.expectations.creation_failed(uid);
+  }
   // The pod of that name is there: the cache was behind, and shows it soon.
   if (made.error().code() == Code::kAlreadyExists) co_return Result<void>();
   warn(world_, ref(*nodeset), "FailedCreate", made.error().to_string());
@@ -122,8 +126,6 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
 Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan* plan) {
   std::vector<Cause> condemned(view->workers.size(), Cause::kNone);
   for (const Condemned& one : plan->condemned) condemned[one.worker] = one.cause;
-  // Those that are kept after all come first: while both are cordoned, more are missing than may
-  // be.
   std::vector<PodChange> lifted;
   std::vector<PodChange> cordoned;
   for (std::size_t i = 0; i < view->workers.size(); ++i) {
@@ -134,14 +136,18 @@ Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan*
     if (patch.is_null()) continue;
     // Only on what was seen: a person may have cordoned it since, and that must stay.
     patch["metadata"]["resourceVersion"] = worker.pod->meta.resource_version;
-    if (const char* reason = event_reason(cordon); reason != nullptr) {
-      world_.events.event(ref(view->nodeset), EventType::kNormal, reason, "Drain",
-                          fmt::format("Draining pod {}", worker.pod->meta.name));
-    }
     (cordon == Cause::kNone ? lifted : cordoned)
-        .push_back({worker.pod->meta.ns, worker.pod->meta.name, std::move(patch)});
+        .push_back(
+            {worker.pod->meta.ns, worker.pod->meta.name, std::move(patch), event_reason(cordon)});
   }
-  MS_CO_CHECK(co_await patch_pods(std::move(lifted)));
+  // Those that are kept after all come first, and what comes of it leads to the next pass: while
+  // both are cordoned, more workers are missing than may be.
+  if (!lifted.empty()) co_return co_await patch_pods(std::move(lifted));
+  for (const PodChange& change : cordoned) {
+    if (change.event == nullptr) continue;
+    world_.events.event(ref(view->nodeset), EventType::kNormal, change.event, "Drain",
+                        fmt::format("Draining pod {}", change.name));
+  }
   co_return co_await patch_pods(std::move(cordoned));
 }
 
@@ -195,7 +201,8 @@ Task<Result<void>> NodeSetSync::remove_pods(NodeSetPtr nodeset, const NodeSetVie
                        world_.options.deletions_per_minute));
       co_return Result<void>();
     }
-    MS_CO_CHECK(co_await delete_pod(&shared_, view->workers[one.worker].pod, nodeset));
+    MS_CO_CHECK(
+        co_await delete_pod(&shared_, view->workers[one.worker].pod, nodeset, PodVersion::kAsSeen));
   }
   co_return Result<void>();
 }

@@ -219,7 +219,7 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
   for (const WorkerView& worker : view->workers) {
     if (worker.pod->meta.deleting()) continue;
     if (!shared_.deletions.take()) co_return limited(*nodeset), Result<void>();
-    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset));
+    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
   }
   co_return Result<void>();
 }
@@ -239,7 +239,7 @@ Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slu
                            ? shared_.deletions.take_unknown(nodeset->meta.uid, size)
                            : shared_.deletions.take();
   if (!allowed) co_return limited(*nodeset), Result<void>();
-  co_return co_await delete_pod(&shared_, worker.pod, nodeset);
+  co_return co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny);
 }
 
 Task<Result<void>> NodeSetSlurmSync::reservation(NodeSetPtr nodeset, SlurmPtr slurm,

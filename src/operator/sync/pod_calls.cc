@@ -18,12 +18,14 @@ Task<Result<void>> patch_pod(World* world, std::string ns, std::string name, kub
 }
 
 Task<Result<void>> delete_pod(NodeSetWorld* shared, std::shared_ptr<const kube::Pod> pod,
-                              std::shared_ptr<const api::NodeSet> nodeset) {
+                              std::shared_ptr<const api::NodeSet> nodeset, PodVersion version) {
   World& world = shared->world;
   const control::ObjectRef owner = control::ref_to(api::NodeSet::kResource, nodeset->meta);
   shared->expectations.expect_deletion(nodeset->meta.uid, pod->meta.uid);
   const kube::RawApi api(world.client, kube::Pod::kResource, pod->meta.ns);
-  const auto done = co_await api.remove(pod->meta.name, {.uid = pod->meta.uid});
+  kube::DeleteOptions options{.uid = pod->meta.uid};
+  if (version == PodVersion::kAsSeen) options.resource_version = pod->meta.resource_version;
+  const auto done = co_await api.remove(pod->meta.name, std::move(options));
   if (done) {
     world.events.event(owner, control::EventType::kNormal, "SuccessfulDelete", "Delete",
                        fmt::format("Deleted Pod {}", pod->meta.name));

@@ -18,8 +18,11 @@ using net::Task;
 Task<Result<void>> patch_pod(World* world, std::string ns, std::string name, kube::Patch patch,
                              std::string subresource);
 
-// Deletes exactly this pod, and expects to see it. The limit is the caller's to ask.
+// Deletes exactly this pod, and expects to see it. The limit is the caller's to ask. kAsSeen: only
+// where it has not changed since, for evidence that is the pod's own: one that had not run may have
+// been started meanwhile. That is no failure: the change comes as an event.
+enum class PodVersion { kAny, kAsSeen };
 Task<Result<void>> delete_pod(NodeSetWorld* shared, std::shared_ptr<const kube::Pod> pod,
-                              std::shared_ptr<const api::NodeSet> nodeset);
+                              std::shared_ptr<const api::NodeSet> nodeset, PodVersion version);
 
 }  // namespace mainspring::op
