@@ -1,7 +1,8 @@
 // operator/build/merge.h
 //
 // Lays what the user wrote (containers, pod templates, services) over what we need, as the public
-// contract has it, but presence-aware: an explicit false, 0, "" or empty list of the user's wins. Pure.
+// contract has it, but presence-aware: an explicit false, 0, "" or empty list of the user's wins.
+// Pure.
 #pragma once
 
 #include <string>
@@ -23,7 +24,7 @@ Result<json::Value> merge_pod_spec(json::Value ours, const json::Value& users);
 // selector wins, externalIPs are dropped.
 struct ServicePort {
   std::string name;
-  int port = 0;       // Of the service.
+  int port = 0;        // Of the service.
   std::string target;  // The container's port by name.
   int node_port = 0;   // 0: none.
 };
