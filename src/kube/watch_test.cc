@@ -116,8 +116,7 @@ TEST_F(WatchTest, RefusesWhatIsNoEvent) {
   for (const char* text :
        {"null", "[]", "7", "{", "<html>", R"({"type":7})", R"({"type":"ADDED","object":[]})",
         R"({"type":"ADDED","object":{"metadata":{"name":7}}})",
-        R"({"type":"BOOKMARK","object":{},"type":"ADDED"})",
-        R"({"type":"ADDED","object":{}} x)"}) {
+        R"({"type":"BOOKMARK","object":{},"type":"ADDED"})", R"({"type":"ADDED","object":{}} x)"}) {
     EXPECT_EQ(refused(text).code(), Code::kInvalid) << text;
   }
 }
