@@ -41,9 +41,8 @@ json::Value pins_as_seen(const api::NodeSet& nodeset) {
   return pins;
 }
 
-Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters& now,
-                       const SlurmCluster* slurm, std::string_view freshness,
-                       const Error* failure) {
+Situation situation_of(const Plan& plan, const Counters& now, const SlurmCluster* slurm,
+                       std::string_view freshness, const Error* failure) {
   Situation all;
   all.ready = now.available >= plan.desired && now.updated >= plan.desired &&
               plan.condemned.empty() && failure == nullptr;
@@ -70,10 +69,28 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
     all.degraded_reason = "WaitingForSlurm";
     all.degraded_message =
         fmt::format("{} workers are to go, and nobody can say whether jobs run on them", waiting);
-  } else if (build::is_unprivileged(view.nodeset)) {
-    all.ready_message += "; without privilege jobs are not confined by cgroups";
   }
   return all;
+}
+
+// What the user's wish for workers without privilege costs; no such condition where there is none.
+void set_confinement(control::ConditionList& conditions, const NodeSetView& view, bool mixed) {
+  constexpr std::string_view kType = "JobsConfined";
+  if (!build::is_unprivileged(view.nodeset)) {
+    control::remove_condition(conditions, kType);
+    return;
+  }
+  kube::Condition wanted;
+  wanted.type = kube::Text(kType);
+  wanted.status = kube::ConditionStatus::kFalse;
+  wanted.reason = kube::Text(mixed ? "MixedPrivilege" : "Unprivileged");
+  wanted.message = kube::Text(
+      mixed ? "other NodeSets of this Controller are privileged, so cgroups stay on, and slurmd "
+              "without privilege cannot start with them: make all of them alike"
+            : "without privilege Slurm has no cgroups: cores, memory and devices of a job are "
+              "bounded by the pod alone");
+  wanted.observed_generation = view.nodeset.meta.generation;
+  control::set_condition(conditions, std::move(wanted), view.now);
 }
 
 }  // namespace
@@ -90,9 +107,13 @@ Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetVi
     // Not how old it is: that would change all the time.
     if (!freshness.fresh()) stale = freshness.why.empty() ? "no list of nodes yet" : freshness.why;
   }
-  const control::ConditionList conditions = conditions_of(
-      nodeset->status.conditions, situation_of(*view, *plan, now, slurm.get(), stale, failure),
+  control::ConditionList conditions = conditions_of(
+      nodeset->status.conditions, situation_of(*plan, now, slurm.get(), stale, failure),
       nodeset->meta.generation, view->now);
+  const auto& family = world_.nodesets_of({nodeset->meta.ns, nodeset->spec.controller_ref.name});
+  set_confinement(conditions, *view, std::any_of(family.begin(), family.end(), [](const auto& one) {
+                    return !build::is_unprivileged(*one);
+                  }));
 
   api::NodeSetStatus wanted = nodeset->status;
   wanted.replicas = now.replicas;
