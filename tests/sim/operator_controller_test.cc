@@ -288,6 +288,22 @@ TEST_F(ControllerSyncTest, HasSlurmctldTakeUpAnEditedConfigMapWithoutARestart) {
   EXPECT_EQ(reconfigures(), 1);
 }
 
+TEST_F(ControllerSyncTest, AsksASlurmctldThatDoesNotAnswerNowAndThenOnly) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_controller(", configFileRefs: [{name: files}]");
+  start();
+  roll_out();
+  connect_slurm();
+  slurm_.stop_rest();
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: '# none'}}");
+  executor_.advance(seconds(65));
+  EXPECT_LE(reconfigures(), 12);
+  EXPECT_THAT(config("message"), HasSubstr("could not be asked"));
+  slurm_.start_rest();
+  executor_.advance(minutes(2));
+  EXPECT_EQ(config("state"), "Applied");
+}
+
 TEST_F(ControllerSyncTest, RollsSlurmctldForWhatOnlyARestartTakesUp) {
   add_controller();
   start();

@@ -51,7 +51,8 @@ SlurmAction drain_condemned(const kube::Pod& pod, const slurm::Node& node, Cause
   // know which node we have put down. Without a reason it is somebody's all the same.
   if (is_foreign(node) || was_put_down(node) || node.reason.empty()) {
     if (is_drained(node)) return {};
-    if (!node.reason.empty()) return drain(node.reason.str());
+    // That it does not respond is what slurmctld says, and nobody who would lift a drain later.
+    if (!node.reason.empty() && !is_lost(node)) return drain(node.reason.str());
   }
   std::string reason = about(pod, fmt::format("{}{}", kPendingTermination, to_string(cause)));
   if (is_drained(node) && node.reason == reason) return {};

@@ -120,7 +120,7 @@ TEST(SlurmAction, DrainsTheCondemnedWithTheCause) {
        Kind::kDrain, "bad dimm"},
       {"an old reason", worker(Base::kIdle, "was slow"), Cause::kScaleIn, Kind::kDrain, "was slow"},
       {"not responding", worker(Base::kDown, "Not responding"), Cause::kDeletion, Kind::kDrain,
-       "Not responding"},
+       "slurm-operator: Pod (slurm/gpu-0) is pending termination for deletion"},
       {"put down by preStop", worker(Base::kDown, kPutDown), Cause::kUpdate, Kind::kDrain,
        kPutDown},
       {"and drained", worker({Base::kDown, {Flag::kDrain}}, kPutDown), Cause::kUpdate},

@@ -15,6 +15,8 @@ using control::Requeue;
 
 // From the change of a pod to its files: the kubelet acts at once, and this is ample.
 constexpr Duration kFilesArrive = seconds(5);
+// After a reconfigure that failed. The other queue, which shows that in the status, wakes this one.
+constexpr Duration kRetry = seconds(5);
 // A standby that takes over is to be seen soon, and a ping costs slurmctld next to nothing.
 constexpr Duration kFollow = seconds(10);
 
@@ -41,8 +43,8 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   // The other queue brings the files in first, and comes back to us.
   if (it == memory_.end() || it->second.brought != wanted.hash) co_return Requeue{};
   if (it->second.taken_up == wanted.hash) co_return Requeue{};
-  const Duration waited = world_.clock.now() - it->second.brought_at;
-  if (waited < kFilesArrive) co_return Requeue{kFilesArrive - waited};
+  const TimePoint due = std::max(it->second.brought_at + kFilesArrive, it->second.try_again);
+  if (world_.clock.now() < due) co_return Requeue{due - world_.clock.now()};
 
   const slurm::ClusterControl control(cluster->client());
   const Result<void> done = co_await control.reconfigure();
@@ -51,6 +53,7 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   if (!done) {
     memory.trouble =
         fmt::format("slurmctld could not be asked to take it up: {}", done.error().to_string());
+    memory.try_again = world_.clock.now() + kRetry;
     queue_.enqueue(controller->meta.key());
     co_return fail(done.error());
   }

@@ -39,6 +39,7 @@ class ControllerSync {
     std::string taken_up;  // The hash of those that slurmctld has taken up, and when.
     WallTime taken_up_at;
     std::string trouble;
+    TimePoint try_again;  // Not before this, after it could not be taken up.
     // Of the ServiceMonitor, for which there is no cache; unset: not known.
     std::optional<kube::Meta> monitor;
     bool no_monitor = false;           // Known not to be there.

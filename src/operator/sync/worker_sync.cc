@@ -11,9 +11,15 @@ using control::Requeue;
 
 WorkerSync::WorkerSync(NodeSetWorld& shared) : shared_(shared), world_(shared.world) {
   constexpr std::size_t kWorkers = 16;  // Each key is a call or two and no more.
-  watch(world_.manager.add({.name = "worker",
-                            .reconcile = [this](Key key) { return reconcile(std::move(key)); },
-                            .workers = kWorkers}));
+  queue_ = &world_.manager.add({.name = "worker",
+                                .reconcile = [this](Key key) { return reconcile(std::move(key)); },
+                                .workers = kWorkers});
+  control::Controller& slurm_queue =
+      world_.manager.add({.name = "worker-slurm",
+                          .reconcile = [this](Key key) { return look(std::move(key)); },
+                          .workers = world_.options.workers});
+  watch(*queue_);
+  watch_jobs(*queue_, slurm_queue);
 }
 
 void WorkerSync::watch(control::Controller& queue) {
@@ -26,20 +32,45 @@ void WorkerSync::watch(control::Controller& queue) {
       queue.enqueue(pod->meta.key());
     }
   });
-  const auto of_node = [this, &queue](KeyView owner, std::string_view node) {
-    for (const auto& pod : world_.pods_of_slurm_node(owner, node)) queue.enqueue(pod->meta.key());
-  };
-  world_.slurm.on_node([of_node](KeyView owner, const auto& before, const auto& after) {
-    of_node(owner, (after ? *after : *before).name);
-  });
-  world_.slurm.on_job([of_node](KeyView owner, const auto& before, const auto& after) {
-    for (const auto* job : {before.get(), after.get()}) {
-      if (job == nullptr || job->nodes.empty()) continue;
-      const auto names = expand_hostlist(job->nodes);
-      if (!names) continue;
-      for (const std::string& name : *names) of_node(owner, name);
+  world_.slurm.on_node([this, &queue](KeyView owner, const auto& before, const auto& after) {
+    const slurm::Node& node = after ? *after : *before;
+    for (const auto& pod : world_.pods_of_slurm_node(owner, node.name)) {
+      queue.enqueue(pod->meta.key());
     }
   });
+}
+
+void WorkerSync::watch_jobs(control::Controller& queue, control::Controller& slurm_queue) {
+  slurm_queue.wait_for(world_.nodesets);
+  world_.slurm.on_job(
+      [this, &queue, &slurm_queue](KeyView owner, const auto& before, const auto& after) {
+        // Of a job on more nodes than this, a list tells sooner than all of them one by one.
+        constexpr std::size_t kFew = 100;
+        const auto holds = [](const auto& job) { return job && job->state.holds_resources(); };
+        for (const auto* job : {before.get(), after.get()}) {
+          if (job == nullptr || job->nodes.empty()) continue;
+          const auto names = expand_hostlist(job->nodes);
+          if (!names) continue;
+          const bool look_at_nodes = holds(before) != holds(after) && names->size() <= kFew;
+          for (const std::string& name : *names) {
+            for (const auto& pod : world_.pods_of_slurm_node(owner, name)) {
+              (look_at_nodes ? slurm_queue : queue).enqueue(pod->meta.key());
+            }
+          }
+        }
+      });
+}
+
+net::Task<Result<Requeue>> WorkerSync::look(Key key) {
+  const auto pod = world_.pods.get(key.view());
+  const auto nodeset = pod ? shared_.owner_of(*pod) : nullptr;
+  const auto slurm = nodeset ? shared_.slurm_of(*nodeset) : nullptr;
+  if (!slurm) co_return Requeue{};
+  // What it finds is an event for the other queues; a failure is the next list's to mend.
+  const auto seen = co_await slurm->cache().refresh_node(slurm_node_name(*pod));
+  if (!seen) world_.options.log.debug("could not look at a node", {{"error", seen.error()}});
+  queue_->enqueue(key);
+  co_return Requeue{};
 }
 
 net::Task<Result<Requeue>> WorkerSync::reconcile(Key key) {

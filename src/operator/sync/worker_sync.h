@@ -16,10 +16,13 @@ class WorkerSync {
 
  private:
   void watch(control::Controller& queue);
+  void watch_jobs(control::Controller& queue, control::Controller& slurm_queue);
   net::Task<Result<control::Requeue>> reconcile(control::Key key);
+  net::Task<Result<control::Requeue>> look(control::Key key);
 
   NodeSetWorld& shared_;
   World& world_;
+  control::Controller* queue_ = nullptr;  // The manager's.
 };
 
 }  // namespace mainspring::op
