@@ -79,8 +79,9 @@ class Sandbox:
         return _child(self.daemon(daemon).pid())
 
     def kill(self, daemon: str) -> None:
-        """As a crash would end it. Returns when it is gone."""
-        os.kill(self.process(daemon), signal.SIGKILL)
+        """As a crash would end it. Returns when it is gone; one that is just ending ends."""
+        if (process := self.process(daemon)) is not None:
+            os.kill(process, signal.SIGKILL)
         wait_for(lambda: self.daemon(daemon).pid() is None, 10)
 
     def command(
