@@ -154,7 +154,7 @@ class OperatorProtectionTest(OperatorTest):
             self.lose(node)
             self.api.delete("Pod", self.ns, pod, gracePeriodSeconds=0)
         self.wait(lambda: not self.slurm.node(nodes[0]), "the record of the first goes")
-        self.assertTrue(self.api.events(self.ns, "DefunctSlurmNodePruned"))
+        self.wait(lambda: self.api.events(self.ns, "DefunctSlurmNodePruned"), "an event says so")
         self.stays(lambda: self.slurm.node(nodes[2]), "those that live stay", 2)
 
     def test_35b_no_record_goes_in_statefulset_mode(self):
