@@ -125,7 +125,7 @@ struct Manager::SourceOf final : Source {
   std::vector<Work> work() override {
     std::vector<Work> all;
     for (const auto& reflector : reflectors) {
-      all.emplace_back([&one = *reflector] { return one.run(); });
+      all.emplace_back([&one = *reflector] { return one.run(); });  // NOLINT(*-vector-operation)
     }
     return all;
   }

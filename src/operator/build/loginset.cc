@@ -80,6 +80,7 @@ Value volumes_of(const LoginSetInputs& inputs) {
     names.push_back(fmt::format("{}.pub", key));
   }
   std::vector<FileItem> host_keys;
+  host_keys.reserve(names.size());
   for (const std::string& name : names) {
     host_keys.push_back({name, name, name.ends_with(".pub") ? 0644 : 0600});
   }

@@ -105,8 +105,8 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
     }
   }
   json::Value pod = build::worker_pod(*nodeset, *pod_template, identity, revision_hash);
-  if (std::string key = shared_.slurm_key_hash(*nodeset); !key.empty()) {
-    pod["metadata"]["annotations"].set(api::annotation::kSlurmKeyHash, std::move(key));
+  if (const std::string key = shared_.slurm_key_hash(*nodeset); !key.empty()) {
+    pod["metadata"]["annotations"].set(api::annotation::kSlurmKeyHash, key);
   }
   shared_.expectations.expect_creation(uid);
   const kube::RawApi pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
