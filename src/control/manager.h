@@ -124,8 +124,9 @@ template <class T>
 struct Manager::SourceOf final : Source {
   std::vector<Work> work() override {
     std::vector<Work> all;
+    all.reserve(reflectors.size());
     for (const auto& reflector : reflectors) {
-      all.emplace_back([&one = *reflector] { return one.run(); });  // NOLINT(*-vector-operation)
+      all.emplace_back([&one = *reflector] { return one.run(); });
     }
     return all;
   }

@@ -60,6 +60,12 @@ class OperatorScene {
     lay_over(resource, std::move(name), *json::parse_yaml(yaml), std::move(subresource));
   }
 
+  // As kubectl would, without waiting for it to be gone.
+  bool remove(const kube::Resource& resource, std::string name) {
+    const kube::RawApi api(direct_, resource, "slurm");
+    return executor.run(api.remove(std::move(name), {})).has_value();
+  }
+
   // What is at `pointer` in an object, as text; "(no object)" or "(absent)".
   std::string at(const kube::Resource& resource, std::string_view name, std::string_view pointer) {
     const Object object = server.find(resource, "slurm", name);

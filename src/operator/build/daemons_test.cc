@@ -315,7 +315,6 @@ TEST(SshHostKeys, AreSixFilesThatOpenSshReads) {
   EXPECT_THAT(names,
               ElementsAre("ssh_host_ecdsa_key", "ssh_host_ecdsa_key.pub", "ssh_host_ed25519_key",
                           "ssh_host_ed25519_key.pub", "ssh_host_rsa_key", "ssh_host_rsa_key.pub"));
-  if (std::system("command -v ssh-keygen >/dev/null") != 0) GTEST_SKIP() << "no ssh-keygen here";
   for (const std::string kind : {"rsa", "ecdsa", "ed25519"}) {
     const std::string path = ::testing::TempDir() + "mainspring_" + kind;
     const std::string name = "ssh_host_" + kind + "_key";

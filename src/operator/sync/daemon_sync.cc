@@ -117,4 +117,23 @@ std::optional<Situation> to_tell(const Result<Situation>& outcome) {
   return out;
 }
 
+void watch_controller(control::Controller& queue, World& world, WakeThoseOf wake) {
+  queue.watch<api::Controller>(
+      world.controllers, [wake](const auto& before, const auto& after, control::Controller& to) {
+        if (before && after && before->spec == after->spec &&
+            before->meta.deletion == after->meta.deletion) {
+          return;
+        }
+        wake((after ? after : before)->meta.key(), to);
+      });
+  queue.watch<kube::SecretObject>(
+      world.secrets, [&world, wake = std::move(wake)](const auto& before, const auto& after,
+                                                      control::Controller& to) {
+        const kube::Meta& meta = (after ? after : before)->meta;
+        for (const auto& controller : world.controllers_using("Secret", meta.key())) {
+          wake(controller->meta.key(), to);
+        }
+      });
+}
+
 }  // namespace mainspring::op

@@ -4,6 +4,7 @@
 // to, saying how a workload is doing, and writing that into the status. Runs on the control loop.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +52,11 @@ Task<Result<void>> write_status(World* world, std::shared_ptr<const T> object, S
   more.set("conditions", control::to_json(conditions));
   co_return co_await patch_status(world, T::kResource, object->meta, std::move(more));
 }
+
+// Watches what concerns everybody who refers to a Controller: its spec, its going, and the Secrets
+// that it names. `wake` enqueues those that refer to it. `world` must outlive the queue.
+using WakeThoseOf = std::function<void(KeyView controller, control::Controller& to)>;
+void watch_controller(control::Controller& queue, World& world, WakeThoseOf wake);
 
 // A watch that wakes the owner of what changed, where it is of that kind.
 template <class T>

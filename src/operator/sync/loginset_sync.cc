@@ -60,23 +60,16 @@ void LoginSetSync::watch(control::Controller& queue) {
     for (const auto& loginset : world_.loginsets_of(controller)) to.enqueue(loginset->meta.key());
   };
   queue.watch(world_.loginsets);
-  queue.watch<api::Controller>(
-      world_.controllers, [of_controller](const auto& before, const auto& after, Controller& to) {
-        if (before && after && before->spec == after->spec) return;
-        of_controller((after ? after : before)->meta.key(), to);
-      });
+  watch_controller(queue, world_, of_controller);
   watch_owned(queue, world_.deployments, LoginSet::kResource.kind);
   watch_owned(queue, world_.services, LoginSet::kResource.kind);
   watch_owned(queue, world_.config_maps, LoginSet::kResource.kind);
   watch_owned(queue, world_.secrets, LoginSet::kResource.kind);
   queue.watch<kube::SecretObject>(
-      world_.secrets, [this, of_controller](const auto& before, const auto& after, Controller& to) {
+      world_.secrets, [this](const auto& before, const auto& after, Controller& to) {
         const kube::Meta& meta = (after ? after : before)->meta;
         for (const auto& loginset : world_.loginsets.find(by_sssd_, join(meta.ns, meta.name))) {
           to.enqueue(loginset->meta.key());
-        }
-        for (const auto& controller : world_.controllers_using("Secret", meta.key())) {
-          of_controller(controller->meta.key(), to);
         }
       });
 }

@@ -195,12 +195,7 @@ Task<Result<void>> NodeSetSync::remove_pods(NodeSetPtr nodeset, const NodeSetVie
   using Evidence = Removal::Evidence;
   for (const Removal& one : plan->remove) {
     if (one.evidence != Evidence::kNeverRan && one.evidence != Evidence::kEnded) continue;
-    if (!shared_.deletions.take()) {
-      warn(world_, ref(*nodeset), "DeletionsLimited",
-           fmt::format("More than {} pods would be deleted within a minute; waiting",
-                       world_.options.deletions_per_minute));
-      co_return Result<void>();
-    }
+    if (!shared_.may_delete(*nodeset)) break;
     MS_CO_CHECK(
         co_await delete_pod(&shared_, view->workers[one.worker].pod, nodeset, PodVersion::kAsSeen));
   }

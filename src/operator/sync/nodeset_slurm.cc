@@ -182,16 +182,6 @@ Task<Result<void>> NodeSetSlurmSync::describe(NodeSetPtr nodeset, SlurmPtr slurm
   co_return Result<void>();
 }
 
-bool NodeSetSlurmSync::overdue(const api::NodeSet& nodeset) const {
-  return nodeset.meta.deleting() && nodeset.spec.deletion_deadline > Duration::zero() &&
-         world_.clock.wall_now() > *nodeset.meta.deletion + nodeset.spec.deletion_deadline;
-}
-
-void NodeSetSlurmSync::limited(const api::NodeSet& nodeset) {
-  warn(world_, ref(nodeset), "DeletionsLimited",
-       "More pods would be deleted within a minute than is allowed; the rest waits");
-}
-
 Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr slurm,
                                                     const NodeSetView* view, const Plan* plan) {
   struct Candidate {
@@ -209,19 +199,12 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
     all.push_back({view->workers[worker], Evidence::kAbsent});
   }
   const std::size_t size = view->workers.size();
-  MS_CO_CHECK(co_await in_parallel<Candidate>(
+  co_return co_await in_parallel<Candidate>(
       std::move(all),
       [this, nodeset, slurm, size](Candidate one) {
         return remove_one(nodeset, slurm, std::move(one.worker), one.evidence, size);
       },
-      kAtOnce));
-  if (!overdue(*nodeset)) co_return Result<void>();
-  for (const WorkerView& worker : view->workers) {
-    if (worker.pod->meta.deleting()) continue;
-    if (!shared_.deletions.take()) co_return limited(*nodeset), Result<void>();
-    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
-  }
-  co_return Result<void>();
+      kAtOnce);
 }
 
 // The last question before a pod goes, asked of Slurm itself: the cache may be a second old, and a
@@ -235,10 +218,9 @@ Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slu
     co_return Result<void>();
   }
   if (evidence == Evidence::kAbsent && now) co_return Result<void>();
-  const bool allowed = evidence == Evidence::kAbsent
-                           ? shared_.deletions.take_unknown(nodeset->meta.uid, size)
-                           : shared_.deletions.take();
-  if (!allowed) co_return limited(*nodeset), Result<void>();
+  const bool allowed = evidence == Evidence::kAbsent ? shared_.may_delete_unknown(*nodeset, size)
+                                                     : shared_.may_delete(*nodeset);
+  if (!allowed) co_return Result<void>();
   co_return co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny);
 }
 

@@ -33,8 +33,6 @@ class NodeSetSlurmSync {
                                 Removal::Evidence evidence, std::size_t size);
   Task<Result<void>> reservation(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view);
   Task<Result<void>> prune(NodeSetPtr nodeset, SlurmPtr slurm);
-  void limited(const api::NodeSet& nodeset);
-  bool overdue(const api::NodeSet& nodeset) const;
 
   NodeSetWorld& shared_;
   World& world_;

@@ -9,6 +9,8 @@
 #include "net/wait.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/cordon.h"
+#include "operator/sync/daemon_sync.h"
+#include "operator/sync/pod_calls.h"
 #include "slurm/job.h"
 
 namespace mainspring::op {
@@ -46,14 +48,7 @@ void NodeSetSync::watch(control::Controller& queue) {
                               const api::NodeSet& one = after ? *after : *before;
                               of_controller({one.meta.ns, one.spec.controller_ref.name}, to);
                             });
-  queue.watch<api::Controller>(
-      world_.controllers, [of_controller](const auto& before, const auto& after, Controller& to) {
-        if (before && after && before->spec == after->spec &&
-            before->meta.deletion == after->meta.deletion) {
-          return;
-        }
-        of_controller((after ? after : before)->meta.key(), to);
-      });
+  watch_controller(queue, world_, of_controller);
   queue.watch<kube::Pod>(world_.pods, [](const auto& before, const auto& after, Controller& to) {
     for (const auto* pod : {before.get(), after.get()}) {
       if (pod == nullptr) continue;
@@ -66,13 +61,6 @@ void NodeSetSync::watch(control::Controller& queue) {
       }
     }
   });
-  queue.watch<kube::SecretObject>(
-      world_.secrets, [this, of_controller](const auto& before, const auto& after, Controller& to) {
-        const kube::Meta& meta = (after ? after : before)->meta;
-        for (const auto& controller : world_.controllers_using("Secret", meta.key())) {
-          of_controller(controller->meta.key(), to);
-        }
-      });
   queue.wait_for(world_.claims);
   queue.wait_for(world_.revisions);
   queue.wait_for(world_.services);
@@ -114,23 +102,20 @@ Task<Result<Requeue>> NodeSetSync::reconcile(Key key) {
 
   MS_CO_TRY(const std::optional<Requeue> again, co_await release(nodeset, controller));
   if (again) co_return *again;
-  MS_CO_CHECK(co_await control::remove_finalizer(&world_.client, api::NodeSet::kResource,
-                                                 nodeset->meta, std::string(api::kDrainFinalizer)));
-  shared_.forget(nodeset->meta.uid);
+  // Each where it is there: that of the reservation outlives its purpose where Slurm is gone.
+  for (const std::string_view finalizer : {api::kReservationFinalizer, api::kDrainFinalizer}) {
+    MS_CO_CHECK(co_await control::remove_finalizer(&world_.client, api::NodeSet::kResource,
+                                                   nodeset->meta, std::string(finalizer)));
+  }
   co_return Requeue{};
 }
 
 Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr controller) {
   if (!controller) {
-    const Error missing(Code::kNotFound,
-                        fmt::format("spec.controllerRef.name: there is no Controller {} in {}",
-                                    nodeset->spec.controller_ref.name, nodeset->meta.ns));
-    warn(world_, ref(*nodeset), "ControllerRefFailed", missing.message());
-    NodeSetView view = shared_.view(*nodeset);
-    const Plan nothing;
-    co_return Requeue{co_await write_status(nodeset, &view, &nothing, 0, &missing)
-                          ? std::optional<Duration>()
-                          : seconds(5)};
+    Error missing(Code::kNotFound,
+                  fmt::format("spec.controllerRef.name: there is no Controller {} in {}",
+                              nodeset->spec.controller_ref.name, nodeset->meta.ns));
+    co_return co_await hold(nodeset, "ControllerRefFailed", std::move(missing));
   }
   std::optional<Error> failure;
   const auto note = [&](const Result<void>& step) {
@@ -140,12 +125,14 @@ Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr contro
   };
   note(co_await shared_objects(nodeset, controller));
   note(co_await adopt(nodeset));
-  MS_CO_TRY(const control::CurrentRevision current, co_await revision(nodeset));
-  const std::string hash(
-      current.revision.meta.labels.find(control::kRevisionHashLabel).value_or(""));
   // Needed for placement too, so before the view.
-  MS_CO_CHECK(shared_.pod_template(*nodeset, *controller));
-  shared_.set_revision(*nodeset, hash);
+  if (auto made = shared_.pod_template(*nodeset, *controller); !made) {
+    co_return co_await hold(nodeset, "SyncFailed", std::move(made).error());
+  }
+  MS_CO_TRY(const control::CurrentRevision current, co_await revision(nodeset));
+  shared_.set_revision(
+      *nodeset,
+      std::string(current.revision.meta.labels.find(control::kRevisionHashLabel).value_or("")));
   NodeSetView view = shared_.view(*nodeset);
   shared_.note_failures(view);
   const Plan plan = make_plan(view);
@@ -157,6 +144,16 @@ Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr contro
   if (failure) co_return fail(*std::move(failure));
   if (unseen) co_return Requeue{*unseen};
   co_return look_again(view);
+}
+
+// Until the spec, or what it refers to, is another: that wakes the key.
+Task<Result<Requeue>> NodeSetSync::hold(NodeSetPtr nodeset, std::string reason, Error why) {
+  warn(world_, ref(*nodeset), reason, why.to_string());
+  NodeSetView view = shared_.view(*nodeset);
+  const Plan nothing;
+  MS_CO_CHECK(
+      co_await write_status(nodeset, &view, &nothing, nodeset->status.collision_count, &why));
+  co_return Requeue{};
 }
 
 Task<Result<std::optional<Requeue>>> NodeSetSync::release(NodeSetPtr nodeset,
@@ -171,28 +168,37 @@ Task<Result<std::optional<Requeue>>> NodeSetSync::release(NodeSetPtr nodeset,
     const Plan plan = make_plan(view);
     MS_CO_CHECK(co_await cordon_pods(&view, &plan));
     MS_CO_CHECK(co_await remove_pods(nodeset, &view, &plan));
+    if (shared_.overdue(*nodeset)) {
+      MS_CO_CHECK(co_await remove_all(nodeset, &view));
+    }
     MS_CO_CHECK(
         co_await write_status(nodeset, &view, &plan, nodeset->status.collision_count, nullptr));
     co_return Requeue{kWhileGoing};
   }
-  if (nodeset->meta.has_finalizer(api::kReservationFinalizer) || partition_is_needed(*nodeset)) {
-    co_return Requeue{kWhileGoing};
-  }
+  if (slurm_needs(*nodeset)) co_return Requeue{kWhileGoing};
   co_return std::nullopt;
 }
 
-bool NodeSetSync::partition_is_needed(const api::NodeSet& nodeset) const {
-  if (!nodeset.spec.partition_enabled) return false;
-  const auto overdue = [&] {
-    return nodeset.spec.deletion_deadline > Duration::zero() && nodeset.meta.deletion &&
-           world_.clock.wall_now() > *nodeset.meta.deletion + nodeset.spec.deletion_deadline;
-  };
+// Whoever set the deadline wants them to go, jobs or not, and whether Slurm answers or not.
+Task<Result<void>> NodeSetSync::remove_all(NodeSetPtr nodeset, const NodeSetView* view) {
+  for (const WorkerView& worker : view->workers) {
+    if (worker.pod->meta.deleting()) continue;
+    if (!shared_.may_delete(*nodeset)) break;
+    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
+  }
+  co_return Result<void>();
+}
+
+bool NodeSetSync::slurm_needs(const api::NodeSet& nodeset) const {
   const auto slurm = shared_.slurm_of(nodeset);
   // Without any slurmrestd nobody will ever know.
   if (!slurm && world_.restapis_of({nodeset.meta.ns, nodeset.spec.controller_ref.name}).empty()) {
     return false;
   }
-  if (!slurm || !slurm->cache().jobs_freshness().fresh()) return !overdue();
+  if (shared_.overdue(nodeset)) return false;
+  if (nodeset.meta.has_finalizer(api::kReservationFinalizer)) return true;
+  if (!nodeset.spec.partition_enabled) return false;
+  if (!slurm || !slurm->cache().jobs_freshness().fresh()) return true;
   const std::string partition = nodeset.slurm_name();
   bool needed = false;
   slurm->cache().jobs().for_each([&](const auto& job) {
@@ -202,7 +208,7 @@ bool NodeSetSync::partition_is_needed(const api::NodeSet& nodeset) const {
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
   });
-  return needed && !overdue();
+  return needed;
 }
 
 Requeue NodeSetSync::look_again(const NodeSetView& view) const {

@@ -27,10 +27,11 @@ class NodeSetSync {
   Task<Result<control::Requeue>> reconcile(control::Key key);
   // While it is wanted, and while it goes.
   Task<Result<control::Requeue>> keep(NodeSetPtr nodeset, ControllerPtr controller);
+  Task<Result<control::Requeue>> hold(NodeSetPtr nodeset, std::string reason, Error why);
   Task<Result<std::optional<control::Requeue>>> release(NodeSetPtr nodeset,
                                                         ControllerPtr controller);
-  // Whether slurmctld may still hold jobs that name its partition.
-  bool partition_is_needed(const api::NodeSet& nodeset) const;
+  // Whether slurmctld may still hold jobs that name its partition, or its reservation.
+  bool slurm_needs(const api::NodeSet& nodeset) const;
 
   Task<Result<void>> shared_objects(NodeSetPtr nodeset, ControllerPtr controller);
   Task<Result<void>> remove_upstream_budget(std::string ns, std::string name);
@@ -53,6 +54,7 @@ class NodeSetSync {
   };
   Task<Result<void>> patch_pods(std::vector<PodChange> changes);
   Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
+  Task<Result<void>> remove_all(NodeSetPtr nodeset, const NodeSetView* view);
   Task<Result<void>> remove_pods(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
 
   Task<Result<void>> write_status(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan,

@@ -4,14 +4,18 @@
 
 #include "operator/build/metadata.h"
 #include "operator/build/worker.h"
+#include "operator/sync/ensure.h"
 
 namespace mainspring::op {
 
 NodeSetWorld::NodeSetWorld(World& given)
     : world(given),
       expectations({given.clock, given.options.log}),
-      deletions(given.clock, given.options.deletions_per_minute) {
+      deletions_(given.clock, given.options.deletions_per_minute) {
   expectations.follow(world.pods);
+  world.nodesets.add_handler([this](const auto& before, const auto& after) {
+    if (before && (!after || after->meta.uid != before->meta.uid)) forget(before->meta.uid);
+  });
 }
 
 std::shared_ptr<const api::Controller> NodeSetWorld::controller_of(
@@ -135,8 +139,30 @@ std::optional<Duration> NodeSetWorld::next_try(std::string_view nodeset_uid) con
   return soonest;
 }
 
+bool NodeSetWorld::overdue(const api::NodeSet& nodeset) const {
+  return nodeset.meta.deleting() && nodeset.spec.deletion_deadline > Duration::zero() &&
+         world.clock.wall_now() > *nodeset.meta.deletion + nodeset.spec.deletion_deadline;
+}
+
+bool NodeSetWorld::may_delete(const api::NodeSet& nodeset) {
+  return say_limited(nodeset, deletions_.take());
+}
+
+bool NodeSetWorld::may_delete_unknown(const api::NodeSet& nodeset, std::size_t size) {
+  return say_limited(nodeset, deletions_.take_unknown(nodeset.meta.uid, size));
+}
+
+bool NodeSetWorld::say_limited(const api::NodeSet& nodeset, bool allowed) {
+  if (!allowed) {
+    warn(world, control::ref_to(api::NodeSet::kResource, nodeset.meta), "DeletionsLimited",
+         "More pods would be deleted within a minute than is allowed; the rest waits");
+  }
+  return allowed;
+}
+
 void NodeSetWorld::forget(std::string_view nodeset_uid) {
   expectations.forget(nodeset_uid);
+  deletions_.forget(std::string(nodeset_uid));
   if (const auto it = revisions_.find(nodeset_uid); it != revisions_.end()) revisions_.erase(it);
   if (const auto it = templates_.find(nodeset_uid); it != templates_.end()) templates_.erase(it);
   if (const auto it = failures_.find(nodeset_uid); it != failures_.end()) failures_.erase(it);

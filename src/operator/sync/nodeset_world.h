@@ -28,7 +28,6 @@ class NodeSetWorld {
 
   World& world;
   control::Expectations expectations;
-  DeletionLimit deletions;
 
   // The Controller that it refers to; null where there is none.
   std::shared_ptr<const api::Controller> controller_of(const api::NodeSet& nodeset) const;
@@ -58,9 +57,19 @@ class NodeSetWorld {
   void note_failures(const NodeSetView& view);
   std::optional<Duration> next_try(std::string_view nodeset_uid) const;
 
-  void forget(std::string_view nodeset_uid);
+  // Whether it is being deleted and has had all the time that it was given for that.
+  bool overdue(const api::NodeSet& nodeset) const;
+
+  // Takes one deletion of a pod from what the limit leaves. Where nothing is left, says so to the
+  // NodeSet in an Event.
+  bool may_delete(const api::NodeSet& nodeset);
+  // The same for one of its `size` pods, on the word that Slurm does not know it.
+  bool may_delete_unknown(const api::NodeSet& nodeset, std::size_t size);
 
  private:
+  void forget(std::string_view nodeset_uid);
+  bool say_limited(const api::NodeSet& nodeset, bool allowed);
+
   struct Template {
     api::NodeSetSpec nodeset;
     kube::Meta meta;  // Labels and annotations are handed on to pods.
@@ -76,6 +85,7 @@ class NodeSetWorld {
 
   std::vector<Place> places(const api::NodeSet& nodeset);
 
+  DeletionLimit deletions_;
   std::map<std::string, std::string, std::less<>> revisions_;  // By UID of the NodeSet.
   std::map<std::string, Template, std::less<>> templates_;     // By UID of the NodeSet.
   // By UID of the NodeSet, then by node.

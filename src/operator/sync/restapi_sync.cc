@@ -30,11 +30,7 @@ void RestApiSync::watch(control::Controller& queue) {
     for (const auto& restapi : world_.restapis_of(controller)) to.enqueue(restapi->meta.key());
   };
   queue.watch(world_.restapis);
-  queue.watch<api::Controller>(
-      world_.controllers, [of_controller](const auto& before, const auto& after, Controller& to) {
-        if (before && after && before->spec == after->spec) return;
-        of_controller((after ? after : before)->meta.key(), to);
-      });
+  watch_controller(queue, world_, of_controller);
   watch_owned(queue, world_.deployments, RestApi::kResource.kind);
   watch_owned(queue, world_.services, RestApi::kResource.kind);
   queue.watch<kube::ConfigMap>(
@@ -43,13 +39,6 @@ void RestApiSync::watch(control::Controller& queue) {
         const kube::OwnerReference* const owner = meta.controller();
         if (owner == nullptr || owner->kind != api::Controller::kResource.kind) return;
         of_controller({meta.ns, owner->name}, to);
-      });
-  queue.watch<kube::SecretObject>(
-      world_.secrets, [this, of_controller](const auto& before, const auto& after, Controller& to) {
-        const kube::Meta& meta = (after ? after : before)->meta;
-        for (const auto& controller : world_.controllers_using("Secret", meta.key())) {
-          of_controller(controller->meta.key(), to);
-        }
       });
   world_.slurm.on_cluster([of_controller, &queue](KeyView owner) { of_controller(owner, queue); });
 }

@@ -55,8 +55,8 @@ class SlurmClusters {
   // Null where Slurm cannot be spoken to (yet): no RestApi, no key, no address.
   std::shared_ptr<SlurmCluster> find(KeyView owner) const;
 
-  // Speaks to this address with these tokens from now on. `identity` says whether it is the same as
-  // before: then only the tokens are replaced, and the cache lives on.
+  // Speaks to this address with these tokens from now on. Where the address is as before, only the
+  // tokens are replaced, and the cache lives on.
   void set(KeyView owner, std::string url, std::shared_ptr<slurm::TokenSource> tokens);
   void remove(KeyView owner);
 
