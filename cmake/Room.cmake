@@ -2,7 +2,8 @@
 #
 # Makes the library mainspring_NAME from the .cc files of this folder and those below, and beside it
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
-#   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test
+#   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test; in builds
+#                       with a sanitizer all of them together as PRESET.NAME
 #   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, in builds with the address sanitizer
 # LIBRARIES are third-party and private: their headers stay inside the room's .cc files.
 include(GoogleTest)
@@ -57,9 +58,16 @@ function(mainspring_room name)
       # double the time to build.
       target_compile_options(${name}_test PRIVATE -O0)
     endif()
-    gtest_discover_tests(${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-      TEST_PREFIX ${MAINSPRING_PRESET}.${name}. DISCOVERY_MODE PRE_TEST
-      PROPERTIES LABELS unit TIMEOUT 120)
+    if(MAINSPRING_SANITIZE)
+      # One process: under a sanitizer most tests take less time than their process takes to start.
+      add_test(NAME ${MAINSPRING_PRESET}.${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+        COMMAND ${name}_test --gtest_brief=1)
+      set_tests_properties(${MAINSPRING_PRESET}.${name} PROPERTIES LABELS unit TIMEOUT 900)
+    else()
+      gtest_discover_tests(${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+        TEST_PREFIX ${MAINSPRING_PRESET}.${name}. DISCOVERY_MODE PRE_TEST
+        PROPERTIES LABELS unit TIMEOUT 120)
+    endif()
   endif()
 
   if(MAINSPRING_SANITIZE MATCHES "address")
