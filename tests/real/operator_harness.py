@@ -235,9 +235,17 @@ class OperatorTest(unittest.TestCase):
         return name
 
     def wait_idle(self, name: str, count: int):
-        status = lambda: self.api.get("NodeSet", self.ns, name).get("status", {})  # noqa: E731
+        """The status alone may be of the pods that were there a moment ago."""
+        status = lambda: self.status(name)  # noqa: E731
+
+        def idle() -> bool:
+            found, pods = status(), self.pods(name).values()
+            known = [p for p in pods if {"Ready", "SlurmNodeStateIdle"} <= conditions_of(p)]
+            counts = [found.get("slurmIdle"), found.get("readyReplicas"), len(pods), len(known)]
+            return counts == [count] * 4
+
         self.wait(
-            lambda: status().get("slurmIdle") == count and status().get("readyReplicas") == count,
+            idle,
             lambda: f"{count} idle workers of {name}: {status()}, pods {self.pods(name)}",
         )
 
@@ -302,6 +310,12 @@ class OperatorTest(unittest.TestCase):
         while time.monotonic() < end:
             self.assertTrue(condition(), what() if callable(what) else what)
             time.sleep(0.2)
+
+
+def conditions_of(pod: dict) -> set[str]:
+    """Those that hold."""
+    found = pod.get("status", {}).get("conditions", [])
+    return {c["type"] for c in found if c["status"] == "True"}
 
 
 def secret(ns: str, name: str, data: dict[str, bytes]) -> dict:
