@@ -196,10 +196,7 @@ class World:
         )
 
     def register(self, hostlist: str) -> None:
-        """Slurm nodes without a slurmd that Slurm calls idle and lets be drained: those of a cloud,
-        which sleep until a job wants them."""
-        conf = ["State=CLOUD", "CPUs=8", "RealMemory=16000", "NodeAddr=127.0.0.1"]
-        self.slurm.scontrol("create", f"NodeName={hostlist}", "Feature=bench", *conf)
+        self.slurm.create_nodes(hostlist, "Feature=bench")
 
     def make_nodeset(self, name: str, **spec) -> None:
         self.api.create(nodeset(NS, name, **spec))

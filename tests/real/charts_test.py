@@ -1,46 +1,13 @@
 #!/usr/bin/python3
 """The charts, rendered by the real helm: the rules by which values become objects."""
 
-import subprocess
-import sys
 import unittest
-from pathlib import Path
 
-import yaml
-
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "dev" / "lib"))
-
-from msdev.cluster import parts  # noqa: E402
+from charts import REPO, helm, one, render
 
 EXAMPLE = REPO / "examples" / "slurm" / "values.yaml"
-
-
-def helm(*arguments: str, values: dict | None = None) -> subprocess.CompletedProcess:
-    more = ("-f", "-") if values is not None else ()
-    return subprocess.run(
-        [parts.helm(), *arguments, *more],
-        input=yaml.safe_dump(values) if values is not None else None,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def render(chart: str, values: dict, *options: str) -> list[dict]:
-    answer = helm(
-        *("template", chart, str(REPO / "charts" / chart), "--namespace", "ns", *options),
-        values=values,
-    )
-    if answer.returncode != 0:
-        raise AssertionError(answer.stderr)
-    return [one for one in yaml.safe_load_all(answer.stdout) if one]
-
-
-def one(objects: list[dict], kind: str, name: str | None = None) -> dict:
-    found = [o for o in objects if o["kind"] == kind and name in (None, o["metadata"]["name"])]
-    assert len(found) == 1, f"{len(found)} of {kind} {name}"
-    return found[0]
+NAMESPACE = "kubernetes.io/metadata.name"
+CLUSTERS_OWN = ["kube-system", "kube-public", "kube-node-lease"]
 
 
 class ChartsTest(unittest.TestCase):
@@ -77,11 +44,54 @@ class OperatorChartTest(ChartsTest):
         hooks = one(objects, "ValidatingWebhookConfiguration")["webhooks"]
         for hook in hooks:
             wanted = {
-                "key": "kubernetes.io/metadata.name",
+                "key": NAMESPACE,
                 "operator": "In",
                 "values": ["a", "b"],
             }
             self.assertIn(wanted, hook["namespaceSelector"]["matchExpressions"])
+
+    def test_our_kinds_wait_for_the_operator_and_nothing_else_does(self):
+        objects = render("mainspring", {"crds": {"enabled": True}})
+        kinds = {
+            definition["spec"]["names"]["plural"]
+            for definition in objects
+            if definition["kind"] == "CustomResourceDefinition"
+            and definition["spec"]["versions"][0]["name"] == "v1beta1"
+        }
+        hooks = one(objects, "ValidatingWebhookConfiguration")["webhooks"]
+        ours = {
+            hook["rules"][0]["resources"][0]: hook for hook in hooks if "objectSelector" not in hook
+        }
+        self.assertEqual(set(ours), kinds)
+        hidden = {"key": NAMESPACE, "operator": "NotIn", "values": CLUSTERS_OWN}
+        for hook in hooks:
+            self.assertEqual(hook["namespaceSelector"], {"matchExpressions": [hidden]})
+            self.assertEqual(hook["sideEffects"], "None")
+            self.assertEqual(len(hook["rules"]), 1)
+        for plural, hook in ours.items():
+            rule = {"apiGroups": ["slinky.slurm.net"], "apiVersions": ["v1beta1"]}
+            rule |= {"resources": [plural], "operations": ["CREATE", "UPDATE"]}
+            self.assertEqual(hook["rules"][0], {**rule, "scope": "Namespaced"})
+            self.assertEqual(hook["failurePolicy"], "Fail")
+        (labelled,) = (hook for hook in hooks if "objectSelector" in hook)
+        self.assertEqual(labelled["failurePolicy"], "Ignore")
+        self.assertEqual(labelled["rules"][0]["resources"], ["configmaps"])
+        self.assertEqual(labelled["rules"][0]["operations"], ["CREATE", "UPDATE", "DELETE"])
+        self.assertEqual(
+            labelled["objectSelector"]["matchExpressions"],
+            [{"key": "mainspring.slurm.net/config-of", "operator": "Exists"}],
+        )
+
+    def test_bindings_are_asked_about_only_where_wanted_and_never_for_the_operator_itself(self):
+        kind = "MutatingWebhookConfiguration"
+        self.assertNotIn(kind, [o["kind"] for o in render("mainspring", {})])
+        (hook,) = one(render("mainspring", {"webhook": {"podsBinding": True}}), kind)["webhooks"]
+        self.assertEqual(hook["failurePolicy"], "Ignore")
+        self.assertEqual(hook["sideEffects"], "NoneOnDryRun")
+        self.assertEqual(hook["rules"][0]["resources"], ["pods/binding"])
+        self.assertEqual(hook["rules"][0]["operations"], ["CREATE"])
+        hidden = {"key": NAMESPACE, "operator": "NotIn", "values": [*CLUSTERS_OWN, "ns"]}
+        self.assertEqual(hook["namespaceSelector"], {"matchExpressions": [hidden]})
 
     def test_definitions_come_along_when_asked_for(self):
         kinds = [o["kind"] for o in render("mainspring", {"crds": {"enabled": True}})]

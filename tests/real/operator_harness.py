@@ -31,6 +31,7 @@ ACCOUNT = "system:serviceaccount:kube-system:mainspring"  # The operator's user.
 CORDON = "nodeset.slinky.slurm.net/pod-cordon"
 CORDONED_FOR = "mainspring.slurm.net/cordoned-for"
 REVISION = "controller.kubernetes.io/hash"
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
 
 def free_port(address: str) -> int:
@@ -55,26 +56,27 @@ class Operator:
     """One process of it."""
 
     def __init__(self, kubeconfig: Path, log: Path, *flags: str):
-        self.health = f"127.0.0.1:{free_port('127.0.0.1')}"
+        self.health, self.metrics = (f"127.0.0.1:{free_port('127.0.0.1')}" for _ in range(2))
         self.log = log
         argv = [PROGRAM, "operator", "--kubeconfig", kubeconfig, "--health-addr", self.health]
-        argv += ["--metrics-addr", "0", "--log-level", "debug", *flags]
+        argv += ["--metrics-addr", self.metrics, "--log-level", "debug", *flags]
         with log.open("ab") as out:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *map(str, argv)], stdout=out, stderr=out
             )
 
-    def wait_ready(self) -> "Operator":
-        def ready() -> bool:
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the operator ended:\n{self.tail()}")
-            try:
-                with urllib.request.urlopen(f"http://{self.health}/readyz", timeout=2) as answer:
-                    return answer.status == 200
-            except OSError:
-                return False
+    def says_ok(self, path: str, timeout: float = 2) -> bool:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the operator ended:\n{self.tail()}")
+        try:
+            with urllib.request.urlopen(f"http://{self.health}{path}", timeout=timeout) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
 
-        eventually(ready, lambda: f"the operator is ready. It said:\n{self.tail()}")
+    def wait_ready(self) -> "Operator":
+        story = lambda: f"the operator is ready. It said:\n{self.tail()}"  # noqa: E731
+        eventually(lambda: self.says_ok("/readyz"), story)
         return self
 
     def tail(self, lines: int = 30) -> str:
@@ -234,7 +236,7 @@ class OperatorTest(unittest.TestCase):
         self.wait_idle(name, replicas)
         return name
 
-    def wait_idle(self, name: str, count: int):
+    def wait_idle(self, name: str, count: int, seconds: float = PATIENCE):
         """The status alone may be of the pods that were there a moment ago."""
         status = lambda: self.status(name)  # noqa: E731
 
@@ -246,8 +248,16 @@ class OperatorTest(unittest.TestCase):
 
         self.wait(
             idle,
-            lambda: f"{count} idle workers of {name}: {status()}, pods {self.pods(name)}",
+            lambda: f"{count} idle workers of {name}: {status()}, pods {self.phases(name)}",
+            seconds,
         )
+
+    def phases(self, name: str) -> dict[str, list]:
+        """What a failure tells of the pods: phase, and the conditions that hold."""
+        return {
+            pod: [found["status"].get("phase"), *sorted(conditions_of(found))]
+            for pod, found in self.pods(name).items()
+        }
 
     def pods(self, name: str = "") -> dict[str, dict]:
         """The worker pods of a NodeSet by name, those that terminate left out."""
@@ -300,6 +310,22 @@ class OperatorTest(unittest.TestCase):
 
     def cordon_node(self, node: str, on: bool = True):
         self.api.patch("Node", None, node, {"spec": {"unschedulable": on or None}})
+
+    def writes(self, resource: str = "") -> list[dict]:
+        """What the operator has written so far, by the API server's own account."""
+        found = []
+        for line in self.layout.audit_log.read_text().splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue  # The last line may still be on its way.
+            if entry["user"]["username"] != ACCOUNT or entry["verb"] not in WRITES:
+                continue
+            what = entry.get("objectRef", {})
+            own = what.get("resource") == resource and what.get("namespace") == self.ns
+            if own or not resource:
+                found.append(entry)
+        return found
 
     def slurm_conf(self) -> str:
         return self.wait_for("ConfigMap", "slurm-config")["data"]["slurm.conf"]

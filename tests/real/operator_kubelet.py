@@ -2,16 +2,21 @@
 says that they run, ends those that go. A worker's pod is a real slurmd, started and stopped with it,
 so Slurm sees what it would see of real pods. Nothing else of a pod runs."""
 
+import http.client
 import itertools
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 from operator_kube import KubeApi, Refused
 
+from msdev.console import Failure
+
 HOSTNAME = "nodeset.slinky.slurm.net/pod-hostname"
 OURS = "test/namespace"  # On the nodes of a test, which pods of other namespaces do not get.
-NEVER_READY = "never-ready"  # In the name of an image: its pods stay in ContainerCreating.
+# In the name of an image: its pods stay in ContainerCreating for ever, or for so many seconds.
+NEVER_READY, SLOW_PULL, PULL_TIME = "never-ready", "slow-pull", 8.0
 PLANE = "plane"  # The node of all pods that are no workers.
 
 
@@ -32,37 +37,47 @@ class FakeKubelet(threading.Thread):
         self.without_slurm: set[str] = set()  # Namespaces whose workers are pods and nothing more.
         self.lingering: set[str] = set()  # Names of pods that take their time to end.
         self.finished: set[str] = set()  # Namespaces of tests that are over.
+        self.pulling: dict[str, float] = {}  # UID to when its image began to come.
         self.starting: dict[str, str] = {}  # Workers on their way to Slurm: UID to name.
         self.running: dict[str, str] = {}  # UID to the worker's name, or "".
-        self.addresses = itertools.count(1)
+        self.addresses: dict[str, int] = {}  # By UID: a pod has one, however often it is told.
         self.numbers = itertools.count(1)
         self.renewed = 0.0
+        self.hands = ThreadPoolExecutor(8)
         self.make_node(PLANE)
 
     def run(self):
         while not self.ended.wait(0.1):
             try:
                 self.turn()
-            except (OSError, Refused):
-                continue  # The API server was away, or the object changed: the next turn sees.
+            except (OSError, http.client.HTTPException, Refused, Failure):
+                continue  # Somebody was away, or the object changed: the next turn sees.
 
     def stop(self):
         self.ended.set()
         self.join()
+        self.hands.shutdown()
 
     def turn(self):
         with self.lock:
             pods = self.api.all("Pod")
             registered = set(self.slurm.nodes()) if self.starting else set()
-            for pod in pods:
-                try:
-                    self.look_at(pod, pods, registered)
-                except Refused as refused:
-                    if refused.status not in (404, 409):
-                        raise
+            look = lambda pod: self.look_at(pod, pods, registered)  # noqa: E731
+            is_light = lambda pod: pod["metadata"]["namespace"] in self.without_slurm  # noqa: E731
+            # Of these there may be hundreds.
+            list(self.hands.map(look, filter(is_light, pods)))
+            for pod in itertools.filterfalse(is_light, pods):
+                look(pod)
             self.renew_leases()
 
     def look_at(self, pod: dict, pods: list[dict], registered: set[str]):
+        try:
+            self.care_for(pod, pods, registered)
+        except Refused as refused:
+            if refused.status not in (404, 409):
+                raise
+
+    def care_for(self, pod: dict, pods: list[dict], registered: set[str]):
         meta, status = pod["metadata"], pod.get("status", {})
         if meta.get("deletionTimestamp"):
             self.end(pod)
@@ -72,8 +87,8 @@ class FakeKubelet(threading.Thread):
             return
         elif meta["uid"] in self.starting:
             if self.starting[meta["uid"]] in registered:
-                self.running[meta["uid"]] = self.starting.pop(meta["uid"])
                 self.say_running(pod)
+                self.running[meta["uid"]] = self.starting.pop(meta["uid"])
         elif meta["uid"] not in self.running:
             self.begin(pod)
 
@@ -108,7 +123,8 @@ class FakeKubelet(threading.Thread):
 
     def bind(self, pod: dict, pods: list[dict]):
         meta = pod["metadata"]
-        node = self.choose(pod, pods) if is_worker(pod) else PLANE
+        real = is_worker(pod) and meta["namespace"] not in self.without_slurm
+        node = self.choose(pod, pods) if real else PLANE
         if node is None:
             return
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": meta["name"]}}
@@ -140,18 +156,27 @@ class FakeKubelet(threading.Thread):
 
     def begin(self, pod: dict):
         meta = pod["metadata"]
-        if any(NEVER_READY in c.get("image", "") for c in pod["spec"]["containers"]):
-            self.running[meta["uid"]] = ""
-            self.say(pod, "Pending", False, {"waiting": {"reason": "ContainerCreating"}})
+        if not self.has_image(pod):
             return
         name = meta.get("labels", {}).get(HOSTNAME, "")
         if not is_worker(pod) or meta["namespace"] in self.without_slurm | self.finished:
-            self.running[meta["uid"]] = ""
             self.say_running(pod)
+            self.running[meta["uid"]] = ""
             return
         features = meta["labels"].get("app.kubernetes.io/instance", "")
         self.slurm.start_worker(name, features)
         self.starting[meta["uid"]] = name
+
+    def has_image(self, pod: dict) -> bool:
+        """One that does not, or not yet, says so."""
+        uid = pod["metadata"]["uid"]
+        images = " ".join(c.get("image", "") for c in pod["spec"]["containers"])
+        if NEVER_READY not in images and SLOW_PULL not in images:
+            return True
+        if uid not in self.pulling:
+            self.say(pod, "Pending", False, {"waiting": {"reason": "ContainerCreating"}})
+            self.pulling[uid] = time.monotonic()
+        return NEVER_READY not in images and time.monotonic() > self.pulling[uid] + PULL_TIME
 
     def say_running(self, pod: dict):
         self.say(pod, "Running", True, {"running": {"startedAt": now()}})
@@ -168,12 +193,12 @@ class FakeKubelet(threading.Thread):
             text = "True" if good else "False"
             return {"type": kind, "status": text, "lastTransitionTime": now()}
 
-        address = f"10.99.{next(self.addresses) // 250}.{next(self.addresses) % 250 + 1}"
+        place = self.addresses.setdefault(meta["uid"], next(self.numbers))
+        address = f"10.99.{place // 250}.{place % 250 + 1}"
         status = {
             "phase": phase,
             "startTime": now(),
-            "podIP": address,
-            "podIPs": [{"ip": address}],
+            **({"podIP": address, "podIPs": [{"ip": address}]} if ready else {}),
             "conditions": [
                 condition("PodScheduled", True),
                 condition("Initialized", ready),
@@ -218,9 +243,12 @@ class FakeKubelet(threading.Thread):
                     live[uid] = ""
             for uid in uids & set(self.starting):
                 self.running[uid] = self.starting.pop(uid)
-        for name in self.slurm.nodes():
-            if name.startswith(ns):
-                self.slurm.stop_worker(name)
-                self.slurm.forget(name)
+        names = lambda: [name for name in self.slurm.nodes() if name.startswith(ns)]  # noqa: E731
+        for name in names():
+            self.slurm.stop_worker(name)
+        # All at once, and again those for whose sake that was refused.
+        self.slurm.forget(",".join(names()))
+        for name in names():
+            self.slurm.forget(name)
         for node in self.api.all("Node", labelSelector=f"{OURS}={ns}"):
             self.api.delete("Node", None, node["metadata"]["name"])

@@ -7,6 +7,8 @@ import hmac
 import http.client
 import http.server
 import json
+import os
+import signal
 import threading
 import urllib.error
 import urllib.request
@@ -37,7 +39,7 @@ class Slurm:
         self.instance.start_slurmrestd(self.plan, "eyes", self.first_port + 5)
         # A node that comes back must be where Slurm looks for it.
         self.ports: dict[str, int] = {}
-        eventually(lambda: self.call("ping/"), "slurmrestd answers", 30)
+        eventually(lambda: self.call("ping/"), "slurmrestd answers")
 
     def call(self, path: str, method: str = "GET", body: dict | None = None) -> dict:
         request = urllib.request.Request(
@@ -50,8 +52,16 @@ class Slurm:
             with urllib.request.urlopen(request, timeout=30) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            return json.loads(error.read() or b"{}")
-        except OSError:
+            return self.refusal(error)
+        except (OSError, http.client.HTTPException, ValueError):
+            return {}
+
+    @staticmethod
+    def refusal(error: urllib.error.HTTPError) -> dict:
+        """slurmrestd does not explain itself in JSON always."""
+        try:
+            return json.loads(error.read())
+        except (OSError, http.client.HTTPException, ValueError):
             return {}
 
     def nodes(self) -> dict[str, dict]:
@@ -94,7 +104,7 @@ class Slurm:
         argv = ["sbatch", "--parsable", "-p", "all", "-w", node, "-o", "/dev/null", *options]
         job = int(self.instance.sandbox.output([*argv, "--wrap", "sleep 3600"]))
         state = lambda: self.job(job).get("job_state", [])  # noqa: E731
-        eventually(lambda: "RUNNING" in state(), lambda: f"job {job} runs, not {state()}", 30)
+        eventually(lambda: "RUNNING" in state(), lambda: f"job {job} runs, not {state()}")
         return job
 
     def job(self, job: int) -> dict:
@@ -113,7 +123,7 @@ class Slurm:
             left = self.instance.sandbox.output(squeue)
             return not any(word in left for word in ("RUNNING", "PENDING", "COMPLETING"))
 
-        eventually(over, lambda: self.instance.sandbox.output(squeue), 30)
+        eventually(over, lambda: self.instance.sandbox.output(squeue))
 
     def start_worker(self, name: str, features: str) -> None:
         """What a worker pod runs: slurmd, by this name."""
@@ -132,6 +142,22 @@ class Slurm:
         daemon = f"worker-{name}"
         if self.instance.sandbox.daemon(daemon).pid() is not None:
             self.instance.sandbox.kill(daemon)
+
+    def create_nodes(self, hostlist: str, *more: str) -> None:
+        """Without a slurmd: nodes of a cloud, which Slurm calls idle and lets be drained, and which
+        sleep until a job wants them."""
+        conf = ["State=CLOUD", "CPUs=8", "RealMemory=16000", f"NodeAddr={slurm_conf.ADDRESS}"]
+        self.scontrol("create", f"NodeName={hostlist}", *conf, *more)
+
+    def stop_slurmctld(self) -> None:
+        """As the end of its pod would: it is asked to, and saves its state."""
+        sandbox = self.instance.sandbox
+        if (process := sandbox.process("slurmctld")) is not None:
+            os.kill(process, signal.SIGTERM)
+        eventually(lambda: sandbox.daemon("slurmctld").pid() is None, "slurmctld ends")
+
+    def start_slurmctld(self) -> None:
+        self.instance.start_slurmctld(self.plan)
 
     def kill_slurmrestd(self) -> None:
         self.instance.sandbox.kill("slurmrestd")

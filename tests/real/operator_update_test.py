@@ -4,7 +4,8 @@ import unittest
 from datetime import datetime, timedelta, timezone
 
 from operator_harness import OperatorTest, nodeset
-from operator_kubelet import HOSTNAME, OURS
+from operator_kube import PATIENCE
+from operator_kubelet import HOSTNAME, OURS, PULL_TIME
 
 PREFIX = "nodeset.slinky.slurm.net/"
 
@@ -24,9 +25,11 @@ class OperatorUpdateTest(OperatorTest):
         return sorted(next(c["image"] for c in spec(p) if c["name"] == "slurmd")
                       for p in self.pods().values())  # fmt: skip
 
+    def rolling(self, most: int | str) -> dict:
+        return {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": most}}
+
     def test_27_a_rolling_update_stops_at_what_does_not_start(self):
-        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
-        name = self.cluster_of(4, updateStrategy=strategy)
+        name = self.cluster_of(4, updateStrategy=self.rolling(1))
         self.new_image("never-ready:2")
         wanted = ["never-ready:2"] + ["slurmd:1"] * 3
         self.wait(lambda: self.images() == wanted, lambda: f"{self.images()}")
@@ -53,6 +56,29 @@ class OperatorUpdateTest(OperatorTest):
         self.wait(lambda: self.images() == ["slurmd:3"] * 4, lambda: f"{self.images()}", 90)
         self.wait_idle(name, 4)
         self.wait(lambda: self.status()["updatedReplicas"] == 4, "all are up to date")
+
+    def test_27b_a_share_is_rounded_up(self):
+        """25 % of 5 is two."""
+        self.cluster_of(5, updateStrategy=self.rolling("25%"))
+        self.new_image("never-ready:2")
+        two = lambda: self.images() == ["never-ready:2"] * 2 + ["slurmd:1"] * 3  # noqa: E731
+        self.wait(two, lambda: f"{self.images()}")
+        self.stays(two, lambda: f"no more is taken down: {self.images()}")
+
+    def test_27c_while_images_come_slowly_no_more_are_missing_than_may_be(self):
+        name = self.cluster_of(4, updateStrategy=self.rolling(1))
+        seen: list[int] = []
+
+        def is_done() -> bool:
+            ready = {"type": "Ready", "status": "True"}
+            conditions = [p["status"].get("conditions", []) for p in self.pods().values()]
+            seen.append(sum(any(ready.items() <= c.items() for c in one) for one in conditions))
+            return seen[-1] == 4 and self.images() == ["slow-pull:2"] * 4
+
+        self.new_image("slow-pull:2")
+        self.wait(is_done, lambda: f"{self.images()}", 4 * PULL_TIME + PATIENCE)
+        self.assertEqual(min(seen), 3, "one at a time")
+        self.wait_idle(name, 4)
 
     def test_28_on_delete(self):
         name = self.cluster_of(2, updateStrategy={"type": "OnDelete"})
@@ -132,7 +158,11 @@ class OperatorUpdateTest(OperatorTest):
         self.api.patch("Node", None, nodes[0], {"metadata": {"labels": {OURS: None}}})
         self.addCleanup(self.api.delete, "Node", None, nodes[0])
         self.wait(lambda: nodes[0] not in self.by_node(), "a node without the label has no worker")
-        self.assertIn("DOWN", self.slurm.state(nodes[0]))
+        # The pod says so while it ends.
+        self.wait(
+            lambda: "DOWN" in self.slurm.state(nodes[0]),
+            lambda: f"its Slurm node is down: {self.slurm.state(nodes[0])}",
+        )
         override = {f"{PREFIX}hostname-override": f"{self.ns}-other"}
         self.api.annotate("Node", None, nodes[1], override)
         self.wait(

@@ -1,8 +1,11 @@
 """Scenarios 2, 4, 9, 39 and 40 of the operator: what is refused before it is stored, and which
 operator acts on what. The API server asks the operator's webhooks by their address."""
 
+import re
 import unittest
+import urllib.request
 
+from charts import render
 from operator_harness import (
     KEYS,
     Operator,
@@ -17,12 +20,13 @@ from operator_kube import Refused, eventually
 from operator_kubelet import OURS
 
 CONFIGURATION = "mainspring"
-KINDS = ("controller", "nodeset", "loginset", "restapi", "accounting", "token")
+CONFIG_OF = "mainspring.slurm.net/config-of"
 TOPOLOGY = "topology.slinky.slurm.net/spec"
 
 
 class OperatorWebhookTest(OperatorTest):
     cluster = "test-op-webhook"
+    paths: set[str] = set()  # That the chart tells the API server.
 
     @classmethod
     def before_operator(cls):
@@ -34,44 +38,14 @@ class OperatorWebhookTest(OperatorTest):
             "--webhook-namespace=kube-system",
             f"--webhook-configuration={CONFIGURATION}",
         )
-        hooks = [
-            cls.hook(
-                url,
-                f"/validate-slinky-slurm-net-v1beta1-{kind}",
-                ("slinky.slurm.net", "v1beta1", f"{kind}s"),
-                f"{kind}-v1beta1.kb.io",
-            )
-            for kind in KINDS
-        ]
-        labelled = cls.hook(url, "/validate-config", ("", "v1", "configmaps"), "config.kb.io")
-        labelled["objectSelector"] = {
-            "matchExpressions": [{"key": "mainspring.slurm.net/config-of", "operator": "Exists"}]
-        }
-        binding = cls.hook(
-            url, "/mutate--v1-binding", ("", "v1", "pods/binding"), "podsbinding-v1.kb.io"
-        )
-        binding |= {"failurePolicy": "Ignore", "sideEffects": "NoneOnDryRun"}
-        for kind, webhooks in (
-            ("ValidatingWebhookConfiguration", [*hooks, labelled]),
-            ("MutatingWebhookConfiguration", [binding]),
-        ):
-            meta = {"name": CONFIGURATION}
-            head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind}
-            cls.api.create({**head, "metadata": meta, "webhooks": webhooks})
-
-    @staticmethod
-    def hook(url: str, path: str, resource: tuple[str, str, str], name: str) -> dict:
-        group, version, plural = resource
-        rule = {"apiGroups": [group], "apiVersions": [version], "resources": [plural]}
-        return {
-            "name": name,
-            "clientConfig": {"url": url + path},
-            "rules": [{**rule, "operations": ["CREATE", "UPDATE"]}],
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-            "failurePolicy": "Fail",
-            "timeoutSeconds": 10,
-        }
+        # As the chart has them, but for the way to the operator, which is no pod here.
+        values = {"webhook": {"podsBinding": True}}
+        for one in render("mainspring", values, namespace="kube-system"):
+            if one["kind"].endswith("WebhookConfiguration"):
+                for hook in one["webhooks"]:
+                    cls.paths.add(path := hook["clientConfig"]["service"]["path"])
+                    hook["clientConfig"] = {"url": url + path}
+                cls.api.create(one)
 
     @classmethod
     def setUpClass(cls):
@@ -115,6 +89,14 @@ class OperatorWebhookTest(OperatorTest):
             }
         )
 
+    def test_the_chart_names_exactly_what_is_served(self):
+        with urllib.request.urlopen(f"http://{self.operator.metrics}/metrics") as answer:
+            text = answer.read().decode()
+        served = re.findall(
+            r'^controller_runtime_webhook_requests_in_flight{webhook="(.*?)"', text, re.M
+        )
+        self.assertEqual(set(served), self.paths)
+
     def test_02_keys_are_asked_for(self):
         self.refused(controller(self.ns, slurmKeyRef=None), "slurmKeyRef")
         self.allowed(
@@ -151,6 +133,21 @@ class OperatorWebhookTest(OperatorTest):
         self.refused(with_file("missing"), "missing")
         self.allowed(with_file("odd"), "unknown.conf")
         self.allowed(with_file("fine"))
+
+    def test_09b_files_that_are_in_use_are_looked_at_when_they_change(self):
+        for name in "used", "other":
+            self.api.create(config_map(self.ns, name, {"cgroup.conf": "ConstrainCores=yes\n"}))
+        self.api.create(controller(self.ns, configFileRefs=[{"name": "used"}]))
+        self.wait_for(
+            "ConfigMap", "used", lambda one: CONFIG_OF in one["metadata"].get("labels", {})
+        )
+        bad = {"data": {"cgroup.conf": "NoSuchKey=1\n"}}
+        with self.assertRaises(Refused) as caught:
+            self.api.patch("ConfigMap", self.ns, "used", bad)
+        self.assertIn("NoSuchKey", caught.exception.message)
+        self.api.patch("ConfigMap", self.ns, "other", bad)
+        self.api.delete("ConfigMap", self.ns, "used")
+        self.assertIn("still refers", " ".join(self.api.warnings))
 
     def test_39_controllers(self):
         self.refused(controller(self.ns, clusterName="x" * 41), "clusterName")

@@ -23,7 +23,7 @@ namespace mainspring::sim {
 
 class OperatorScene {
  public:
-  OperatorScene() {
+  explicit OperatorScene(op::OperatorOptions options = {}) : options_(std::move(options)) {
     serve_our_kinds(server);
     EXPECT_TRUE(server.add_namespace("slurm").has_value());
   }
@@ -147,6 +147,7 @@ class OperatorScene {
   }
   net::Task<Result<void>> run() { co_return co_await manager.run(); }
 
+  op::OperatorOptions options_;
   Random random_{7};
   Wire wire_{server, writes};
   NoSlurm no_slurm_;
@@ -157,7 +158,7 @@ class OperatorScene {
 
  public:
   control::Manager manager{executor, client_, random_, {.name = "test", .instance = "one"}};
-  op::World world{manager, no_slurm_, {}};
+  op::World world{manager, no_slurm_, options_};
 
  private:
   net::TaskGroup life_{executor};

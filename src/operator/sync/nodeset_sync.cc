@@ -143,7 +143,7 @@ Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr contro
                                     failure ? &*failure : nullptr));
   if (failure) co_return fail(*std::move(failure));
   if (unseen) co_return Requeue{*unseen};
-  co_return look_again(view);
+  co_return look_again(view, plan);
 }
 
 // Until the spec, or what it refers to, is another: that wakes the key.
@@ -211,7 +211,7 @@ bool NodeSetSync::slurm_needs(const api::NodeSet& nodeset) const {
   return needed;
 }
 
-Requeue NodeSetSync::look_again(const NodeSetView& view) const {
+Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const {
   std::optional<Duration> after = shared_.next_try(view.nodeset.meta.uid);
   const auto sooner = [&](Duration one) {
     if (!after || one < *after) after = one;
@@ -221,6 +221,8 @@ Requeue NodeSetSync::look_again(const NodeSetView& view) const {
                          !is_available(view.nodeset, *worker.pod, view.now);
     if (matures) sooner(seconds(view.nodeset.spec.min_ready_seconds) + seconds(1));
   }
+  // Nobody tells when the limit of deletions lets the next ones go.
+  if (!plan.remove.empty()) sooner(kWhileGoing);
   return {after};
 }
 

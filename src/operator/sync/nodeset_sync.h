@@ -59,7 +59,7 @@ class NodeSetSync {
 
   Task<Result<void>> write_status(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan,
                                   std::int32_t collisions, const Error* failure);
-  control::Requeue look_again(const NodeSetView& view) const;
+  control::Requeue look_again(const NodeSetView& view, const Plan& plan) const;
 
   NodeSetWorld& shared_;
   World& world_;

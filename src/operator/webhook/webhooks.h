@@ -3,10 +3,11 @@
 // The admission webhooks of the operator: what a user may not write is refused before it is stored,
 // with every field that is wrong at once. Paths are those of the public contract.
 //
-//   /validate-slinky-slurm-net-v1beta1-KIND   for each of the six kinds
-//   /validate-config                          ConfigMaps with the label
-//   mainspring.slurm.net/config-of /mutate--v1-binding                       gives worker pods
-//   their node's topology (binding.h)
+//   /validate-slinky-slurm-net-v1beta1-KIND: for each of the six kinds
+//   /validate-config: ConfigMaps that have the label mainspring.slurm.net/config-of
+//   /mutate--v1-binding: gives worker pods their node's topology (binding.h)
+//
+// What the API server asks of them is in charts/mainspring/templates/webhooks.yaml.
 //
 // Two things are never refused: what is being deleted, and a change that leaves the spec as it is
 // (finalizers, labels), so that no rule can wedge an object that exists.
