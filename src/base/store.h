@@ -256,23 +256,32 @@ template <class T>
 void Store<T>::end_replace(std::string_view ns) {
   auto part = staged_.extract(std::string(ns));
   Objects staged = part ? std::move(part.mapped()) : Objects();
+  const std::size_t handlers = handlers_.size();
   std::vector<Change> changes;
+  const auto note = [&](Change change) {
+    if (handlers > 0 && (change.before || change.after)) changes.push_back(std::move(change));
+  };
   for (auto it = objects_.begin(); it != objects_.end();) {
     const auto gone = it++;
     const KeyView key = key_of(*gone);
-    if ((ns.empty() || key.ns == ns) && !staged.contains(key)) changes.push_back(remove(gone));
+    if ((ns.empty() || key.ns == ns) && !staged.contains(key)) note(remove(gone));
   }
-  objects_.reserve(staged.size());
-  while (!staged.empty()) {
-    // The entry moves as it is: one made anew would leave a hole among the objects for each.
-    auto entry = staged.extract(staged.begin());
-    const auto it = objects_.find(key_of(entry.value()));
-    Change change = it == objects_.end() ? added(*objects_.insert(std::move(entry)).position)
-                                         : replaced(*it, std::move(entry.value().object));
-    if (change.before || change.after) changes.push_back(std::move(change));
+  if (objects_.empty()) {
+    objects_ = std::move(staged);
+    if (!indexes_.empty() || handlers > 0) {  // Else nothing of them needs to be touched again.
+      for (const Entry& entry : objects_) note(added(entry));
+    }
+  } else {
+    objects_.reserve(staged.size());
+    while (!staged.empty()) {
+      // The entry moves as it is: one made anew would leave a hole among the objects for each.
+      auto entry = staged.extract(staged.begin());
+      const auto it = objects_.find(key_of(entry.value()));
+      note(it == objects_.end() ? added(*objects_.insert(std::move(entry)).position)
+                                : replaced(*it, std::move(entry.value().object)));
+    }
   }
   // All of it is in place before anybody is told of the first.
-  const std::size_t handlers = handlers_.size();
   for (const Change& change : changes) tell(change, handlers);
   filled_.insert(std::string(ns));
   if (filled_.size() < parts_) return;
@@ -290,8 +299,10 @@ typename Store<T>::Objects* Store<T>::staged_for(KeyView key) {
 
 template <class T>
 void Store<T>::stage(Objects& staged, Object object) {
-  const auto stored = objects_.find(store_key(*object));
-  if (stored != objects_.end() && same(*stored->object, *object)) object = stored->object;
+  if (!objects_.empty()) {
+    const auto stored = objects_.find(store_key(*object));
+    if (stored != objects_.end() && same(*stored->object, *object)) object = stored->object;
+  }
   const auto [it, is_new] = staged.insert(Entry{object, {}});
   if (!is_new) it->object = std::move(object);
 }

@@ -22,7 +22,9 @@
 // skipped, null leaves the default, and a key of the table that comes twice is an error.
 //
 // The table costs nothing at run time: its keys are put into a collision-free hash table by the
-// compiler, so an unknown key is dismissed after one look and a known one is compared once.
+// compiler, so an unknown key is dismissed after one look and a known one is compared once. A table
+// in the order in which the server writes is read fastest, whatever stands between its fields; any
+// order is right.
 #pragma once
 
 #include <algorithm>
@@ -40,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "json/key_table.h"
 #include "json/reader.h"
 
 namespace mainspring::json {
@@ -59,21 +62,6 @@ constexpr Field<Access> field(std::string_view name, Access access) {
   return {name, access};
 }
 
-// A hash of the length and a few characters: enough to tell the keys of one object apart, and
-// nothing that has to look at every character of a key that nobody wants. Four characters do for
-// most tables; `closely` takes two more.
-constexpr std::uint64_t key_hash(const char* key, std::size_t size, std::uint64_t seed,
-                                 bool closely = false) {
-  if (size == 0) return 0;
-  const auto at = [&](std::size_t i) {
-    return static_cast<std::uint64_t>(static_cast<unsigned char>(key[i]));
-  };
-  std::uint64_t mix = at(0) | at(size / 2) << 8 | at(size - 1) << 16 |
-                      at(size - (size > 1 ? 2 : 1)) << 24 | static_cast<std::uint64_t>(size) << 32;
-  if (closely) mix ^= at(size / 4) << 4 ^ at(3 * size / 4) << 12;
-  return (mix * seed) >> 40;
-}
-
 template <class... Accesses>
 class Fields {
  public:
@@ -89,10 +77,8 @@ class Fields {
     }
   }
 
-  // The only entry that `key` can be, or kCount. Whether it is that one, name<I>() tells.
-  constexpr std::size_t candidate(std::string_view key) const {
-    return slots_[key_hash(key.data(), key.size(), seed_, closely_) % kSlots];
-  }
+  // Of a table that stays where it is.
+  constexpr KeyTable keys() const { return {slots_.data(), kSlots - 1, seed_, kCount, closely_}; }
 
   template <std::size_t I>
   constexpr std::string_view name() const {
@@ -193,45 +179,80 @@ void read_field(Reader& reader, T& out) {
   }
 }
 
+template <class Table>
+inline constexpr KeyTable kKeys = Table::get().keys();
+
+// An object on its way into a struct.
+template <class T>
+struct Progress {
+  Reader& reader;
+  T& out;
+  std::uint64_t seen = 0;
+  std::size_t next = 0;  // The first entry that is not passed; those behind it are not seen.
+};
+
 template <class Table, std::size_t I, class T>
-void read_entry(Reader& reader, T& out, std::string_view key, std::uint64_t& seen) {
-  constexpr std::string_view name = Table::get().template name<I>();
-  if (key.size() != name.size() || std::memcmp(key.data(), name.data(), name.size()) != 0) return;
-  constexpr std::uint64_t kBit = std::uint64_t{1} << I;
-  if ((seen & kBit) != 0) return reader.refuse_repeated(key);
-  seen |= kBit;
-  read_field<Table, I>(reader, out);
+void read_value(Progress<T>& object) {
+  object.seen |= std::uint64_t{1} << I;
+  const auto before = object.reader.position();
+  read_field<Table, I>(object.reader, object.out);
+  if (object.reader.position() == before) object.reader.skip();
 }
 
-// An entry at the place where the table has it. Small objects are written so by every server, and
-// this way costs no look into the table.
 template <class Table, std::size_t I, class T>
-bool read_expected(Reader& reader, T& out, std::uint64_t& seen) {
+void read_if_named(Progress<T>& object, std::string_view key) {
   constexpr std::string_view name = Table::get().template name<I>();
-  if (!reader.expect_key(name)) return false;
-  seen |= std::uint64_t{1} << I;
-  const auto before = reader.position();
-  read_field<Table, I>(reader, out);
-  return reader.position() != before || reader.skip();
+  if (key.size() != name.size() || std::memcmp(key.data(), name.data(), name.size()) != 0) {
+    object.reader.skip();
+  } else if ((object.seen >> I & 1) != 0) {
+    object.reader.refuse_repeated(key);
+  } else {
+    read_value<Table, I>(object);
+  }
 }
 
 template <class Table, class T, std::size_t... I>
-bool read_entries(Reader& reader, T& out, std::index_sequence<I...>) {
-  std::uint64_t seen = 0;
-  const auto by_name = [&](std::string_view key) {
-    const std::size_t n = Table::get().candidate(key);
-    static_cast<void>(((n == I && (read_entry<Table, I>(reader, out, key, seen), true)) || ...));
-  };
-  // Larger objects have members that nobody asked for, which end the order at once.
-  constexpr std::size_t kSmall = 4;
-  if constexpr (sizeof...(I) <= kSmall) {
-    const auto in_order = [&] {
-      static_cast<void>((read_expected<Table, I>(reader, out, seen) && ...));
-    };
-    return reader.object(in_order, by_name);
-  } else {
-    return reader.object(by_name);
+[[gnu::noinline]] void read_entry(Progress<T>& object, std::size_t entry, std::string_view key,
+                                  std::index_sequence<I...>) {
+  static_cast<void>(((entry == I && (read_if_named<Table, I>(object, key), true)) || ...));
+}
+
+// Reads members up to and with entry I, or a later one where the object does not have it there.
+// False at the end of the object. Servers write the fields of a kind in one order, so there is
+// nearly always one way through this, without a look into the table or a jump by its answer.
+template <class Table, std::size_t I, class T, class Indexes>
+bool read_up_to(Progress<T>& object, Indexes indexes) {
+  while (object.next <= I) {
+    if (object.reader.expect_key(Table::get().template name<I>())) {
+      read_value<Table, I>(object);
+      object.next = I + 1;
+      return true;
+    }
+    std::string_view key;
+    const std::size_t entry = object.reader.next_entry(kKeys<Table>, key);
+    if (entry == kKeys<Table>.count) return false;
+    if (entry == I) {
+      read_if_named<Table, I>(object, key);
+    } else {
+      read_entry<Table>(object, entry, key, indexes);
+    }
+    if (entry >= I) object.next = entry + 1;
   }
+  return true;
+}
+
+template <class Table, class T, std::size_t... I>
+bool read_entries(Reader& reader, T& out, std::index_sequence<I...> indexes) {
+  if (!reader.enter_object()) return false;
+  Progress<T> object{reader, out};
+  if ((read_up_to<Table, I>(object, indexes) && ...)) {
+    std::string_view key;
+    std::size_t entry = 0;
+    while ((entry = reader.next_entry(kKeys<Table>, key)) != kKeys<Table>.count) {
+      read_entry<Table>(object, entry, key, indexes);
+    }
+  }
+  return reader.ok();
 }
 
 template <class Table, class T>

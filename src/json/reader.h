@@ -39,6 +39,8 @@
 
 namespace mainspring::json {
 
+struct KeyTable;
+
 class Reader {
  public:
   static constexpr std::size_t kMaxDepth = 512;
@@ -87,13 +89,6 @@ class Reader {
   // Calls `on_field(key)` for each member. True unless the value is null or broken.
   template <class OnField>
   bool object(OnField&& on_field);
-  // The same for members that mostly come in a known order. `in_order` runs first and reads as many
-  // as it finds by expect_key(); `on_field` gets the rest, so the order decides nothing but speed.
-  template <class InOrder, class OnField>
-  bool object(InOrder&& in_order, OnField&& on_field);
-  // Whether the next member is called `key`, and then steps to its value; says nothing if not. The
-  // value must be read or skipped before the next call.
-  bool expect_key(std::string_view key);
   // Calls `on_item()` for each element.
   template <class OnItem>
   bool array(OnItem&& on_item);
@@ -106,6 +101,16 @@ class Reader {
 
   // Differs after something was read.
   const void* position() const { return next_; }
+
+  // The steps that object() takes, for tables (json/fields.h), which take others in between. After
+  // each member its value must be read or skipped; the end of the object is stepped over.
+  bool enter_object() { return enter('{'); }
+  // The next member; false at the end of the object.
+  bool next_member(std::string_view& key);
+  // The next member that may be an entry of `table`, and which; table.count at the end.
+  std::size_t next_entry(const KeyTable& table, std::string_view& key);
+  // Whether the next member is called `key`, and then steps to its value; says nothing if not.
+  bool expect_key(std::string_view key);
 
   bool ok() const { return !failed_; }
   // Checks that nothing follows the value that was read, and returns the first error.
@@ -121,16 +126,23 @@ class Reader {
 
   bool start(std::size_t size);
   bool enter(char open);
-  bool first_key(std::string_view& key);
-  bool next_key(std::string_view& key);
+  bool take_member(std::string_view& key);
+  std::size_t next_usual_entry(const KeyTable& table, std::string_view& key);
   bool take_key(std::string_view& key);
   bool first_item();
   bool next_item();
-  void leave();
+  // A failure keeps its path only until it is reported, so leaving is the same after one.
+  bool leave() {
+    --depth_;
+    return false;
+  }
 
   char here() const { return text_[*next_]; }
   bool read_literal(std::string_view word);
   bool take_string(std::string_view& out);
+  bool take_small(std::int64_t& out);
+  bool skip_value();
+  bool skip_nested();
   bool unescape(char* begin, char* end, std::string_view& out);
   template <class Int>
   bool read_integer(Int& out);
@@ -148,23 +160,46 @@ class Reader {
   std::unique_ptr<Step[]> steps_;
 };
 
-template <class OnField>
-bool Reader::object(OnField&& on_field) {
-  return object([] {}, on_field);
+// Here, so that a comparison with one kind is a comparison of one byte.
+inline Reader::Kind Reader::kind() const {
+  switch (here()) {
+    case '{':
+      return Kind::kObject;
+    case '[':
+      return Kind::kArray;
+    case '"':
+      return Kind::kString;
+    case 't':
+    case 'f':
+      return Kind::kBool;
+    case 'n':
+      return Kind::kNull;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+      return Kind::kNumber;
+    default:
+      return Kind::kNothing;
+  }
 }
 
-template <class InOrder, class OnField>
-bool Reader::object(InOrder&& in_order, OnField&& on_field) {
-  if (!enter('{')) return false;
-  const std::uint32_t* const start = next_;
-  in_order();
+template <class OnField>
+bool Reader::object(OnField&& on_field) {
+  if (!enter_object()) return false;
   std::string_view key;
-  for (bool more = next_ == start ? first_key(key) : next_key(key); more; more = next_key(key)) {
+  while (next_member(key)) {
     const std::uint32_t* const value = next_;
     on_field(key);
     if (next_ == value) skip();
   }
-  leave();
   return !failed_;
 }
 

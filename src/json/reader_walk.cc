@@ -11,6 +11,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "json/key_table.h"
 #include "json/reader.h"
 #include "json/unescape.h"
 
@@ -21,6 +22,12 @@ namespace {
 constexpr std::size_t kQuoted = 40;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool begins_scalar(char c) {
+  return c == '"' || is_digit(c) || c == 't' || c == 'f' || c == 'n' || c == '-';
+}
 
 const char* describe(Reader::Kind kind) {
   switch (kind) {
@@ -66,36 +73,6 @@ bool has_backslash(const char* begin, std::size_t size) {
 
 }  // namespace
 
-Reader::Kind Reader::kind() const {
-  switch (here()) {
-    case '{':
-      return Kind::kObject;
-    case '[':
-      return Kind::kArray;
-    case '"':
-      return Kind::kString;
-    case 't':
-    case 'f':
-      return Kind::kBool;
-    case 'n':
-      return Kind::kNull;
-    case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
-      return Kind::kNumber;
-    default:
-      return Kind::kNothing;
-  }
-}
-
 bool Reader::enter(char open) {
   if (here() != open) return mismatch(open == '{' ? "an object" : "an array");
   if (depth_ == kMaxDepth) {
@@ -107,11 +84,13 @@ bool Reader::enter(char open) {
   return true;
 }
 
-// A failure keeps its path only until it is reported, so leaving is the same after one.
-void Reader::leave() { --depth_; }
-
 [[gnu::always_inline]] inline bool Reader::take_string(std::string_view& out) {
   char* const begin = text_ + *next_ + 1;
+  if (*begin == '"') {  // Every third string of Slurm's is empty.
+    out = std::string_view(begin, 0);
+    ++next_;
+    return true;
+  }
   // Between the closing quote and the next token there can only be white space.
   char* end = text_ + next_[1] - 1;
   while (*end != '"') --end;
@@ -122,28 +101,7 @@ void Reader::leave() { --depth_; }
   return true;
 }
 
-bool Reader::first_key(std::string_view& key) {
-  if (here() == '}') {
-    ++next_;
-    return false;
-  }
-  return take_key(key);
-}
-
-bool Reader::next_key(std::string_view& key) {
-  const char c = here();
-  if (c == ',') {
-    ++next_;
-    return take_key(key);
-  }
-  if (c == '}') {
-    ++next_;
-    return false;
-  }
-  return broken(Code::kInvalid, "expected ',' or '}' after a member of an object");
-}
-
-bool Reader::take_key(std::string_view& key) {
+[[gnu::always_inline]] inline bool Reader::take_key(std::string_view& key) {
   const std::uint32_t* const token = next_;
   const char* const begin = text_ + token[0];
   const char* const colon = text_ + token[1];
@@ -162,6 +120,66 @@ bool Reader::take_key(std::string_view& key) {
   if (here() != ':') return broken(Code::kInvalid, "expected ':' after a key");
   ++next_;
   return true;
+}
+
+[[gnu::always_inline]] inline bool Reader::take_member(std::string_view& key) {
+  const char c = here();
+  if (c == '}') {
+    ++next_;
+    return leave();
+  }
+  if (steps_[depth_].key != nullptr) {
+    if (c != ',') {
+      broken(Code::kInvalid, "expected ',' or '}' after a member of an object");
+      return leave();
+    }
+    ++next_;
+  }
+  return take_key(key) || leave();
+}
+
+bool Reader::next_member(std::string_view& key) { return take_member(key); }
+
+std::size_t Reader::next_entry(const KeyTable& table, std::string_view& key) {
+  do {
+    if (steps_[depth_].key != nullptr) {
+      const std::size_t entry = next_usual_entry(table, key);
+      if (entry != table.count) return entry;
+    }
+    if (!take_member(key)) return table.count;
+    const std::size_t entry = table.candidate(key);
+    if (entry != table.count) return entry;
+  } while (skip_value());
+  leave();
+  return table.count;
+}
+
+// The same over members as every server writes them, of four tokens each: a comma, a key without
+// escapes, the colon right behind it, and a value that nobody wants. Stops at what is not so.
+[[gnu::always_inline]] inline std::size_t Reader::next_usual_entry(const KeyTable& table,
+                                                                   std::string_view& key) {
+  const char* const text = text_;
+  const std::uint32_t* token = next_;
+  while (text[token[0]] == ',') {
+    const char* const begin = text + token[1];
+    const char* const colon = text + token[2];
+    if (*begin != '"' || *colon != ':' || colon[-1] != '"') break;
+    const std::string_view found(begin + 1, static_cast<std::size_t>(colon - begin - 2));
+    if (has_backslash(found.data(), found.size())) break;
+    const std::size_t entry = table.candidate(found);
+    if (entry == table.count && begins_scalar(text[token[3]])) {
+      token += 4;
+      continue;
+    }
+    steps_[depth_] = {.key = found.data(), .at = found.size()};
+    next_ = token + 3;
+    key = found;
+    if (entry != table.count) return entry;
+    skip_value();
+    token = next_;
+  }
+  next_ = token;
+  return table.count;
 }
 
 bool Reader::first_item() {
@@ -206,7 +224,7 @@ bool Reader::read(std::string& out) {
   return true;
 }
 
-bool Reader::read_literal(std::string_view word) {
+[[gnu::always_inline]] inline bool Reader::read_literal(std::string_view word) {
   const char* const begin = text_ + *next_;
   const char* const end = begin + word.size();
   // Padding makes the comparison safe at the end of the document.
@@ -221,12 +239,32 @@ bool Reader::read_literal(std::string_view word) {
 bool Reader::read(bool& out) {
   const char c = here();
   if (c != 't' && c != 'f') return mismatch("a boolean");
-  if (!read_literal(c == 't' ? "true" : "false")) return false;
+  if (!(c == 't' ? read_literal("true") : read_literal("false"))) return false;
   out = c == 't';
   return true;
 }
 
+// Most are whole and short.
+[[gnu::always_inline]] inline bool Reader::take_small(std::int64_t& out) {
+  constexpr std::ptrdiff_t kDigits = 18;  // As many always fit.
+  const char* const begin = text_ + *next_;
+  const char* end = begin;
+  std::uint64_t value = 0;
+  for (; is_digit(*end); ++end) value = value * 10 + static_cast<std::uint64_t>(*end - '0');
+  const std::ptrdiff_t count = end - begin;
+  if (count == 0 || count > kDigits || (*begin == '0' && count > 1)) return false;
+  if (end != text_ + next_[1] && !is_space(*end)) return false;
+  out = static_cast<std::int64_t>(value);
+  ++next_;
+  return true;
+}
+
 bool Reader::read(Number& out) {
+  if (std::int64_t small = 0; take_small(small)) {
+    out = {};
+    out.integer = small;
+    return true;
+  }
   if (kind() != Kind::kNumber) return mismatch("a number");
   const char* const begin = text_ + *next_;
   const NumberScan scan = scan_number(begin);
@@ -247,7 +285,11 @@ template <class Int>
 bool Reader::read_integer(Int& out) {
   const std::uint32_t* const token = next_;
   Number number;
-  if (!read(number)) return false;
+  if (take_small(number.integer)) {
+    number.type = Number::Type::kInt;
+  } else if (!read(number)) {
+    return false;
+  }
   using Limits = std::numeric_limits<Int>;
   bool fits = false;
   if (number.type == Number::Type::kInt) {
@@ -288,13 +330,17 @@ bool Reader::read(double& out) {
   return true;
 }
 
-bool Reader::skip() {
+[[gnu::always_inline]] inline bool Reader::skip_value() {
   const char first = here();
-  if (first != '{' && first != '[') {
-    if (first != '"' && kind() == Kind::kNothing) return mismatch("a value");
-    ++next_;
-    return true;
-  }
+  if (first == '{' || first == '[') return skip_nested();
+  if (!begins_scalar(first)) return mismatch("a value");
+  ++next_;
+  return true;
+}
+
+bool Reader::skip() { return skip_value(); }
+
+bool Reader::skip_nested() {
   char open[kMaxDepth + 1];
   std::size_t depth = depth_;
   const std::uint32_t* token = next_;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <vector>
 
+#include "json/key_table.h"
+
 namespace mainspring::json {
 
 std::string_view StringList::operator[](std::size_t index) const {
@@ -18,6 +20,15 @@ bool operator==(const StringList& a, const StringList& b) {
   return a.words_.size() == b.words_.size() &&
          std::memcmp(a.words_.data(), b.words_.data(), a.words_.size() * sizeof(std::uint32_t)) ==
              0;
+}
+
+StringList& detail::recent_like(std::string_view first, std::string_view last, std::size_t count) {
+  constexpr std::size_t kRemembered = 64;
+  constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15;
+  thread_local std::array<StringList, kRemembered> recent;
+  return recent[(key_hash(first.data(), first.size(), kSeed) +
+                 3 * key_hash(last.data(), last.size(), kSeed) + count) %
+                kRemembered];
 }
 
 bool read(Reader& reader, StringList& out) {
@@ -38,7 +49,8 @@ bool read(Reader& reader, StringList& out) {
     ++count;
   });
   if (!found) return false;
-  out = StringList(many.empty() ? std::span<const std::string_view>(few.data(), count) : many);
+  const std::string_view* const items = many.empty() ? few.data() : many.data();
+  out = recent_list(count, [items](std::size_t i) { return items[i]; });
   return true;
 }
 

@@ -88,6 +88,28 @@ StringList::StringList(std::size_t count, const Item& item) {
   });
 }
 
+// The same as StringList(count, item), in the memory of an earlier list that has just these: the
+// nodes of a cluster are in few partitions, pods have few sets of labels. Remembers some short ones
+// for each thread; that changes what is stored where, and nothing else.
+template <class Item>
+StringList recent_list(std::size_t count, const Item& item);
+
+namespace detail {
+// The one that was remembered last for lists of such a beginning, end and size.
+StringList& recent_like(std::string_view first, std::string_view last, std::size_t count);
+}  // namespace detail
+
+template <class Item>
+StringList recent_list(std::size_t count, const Item& item) {
+  constexpr std::size_t kLongest = 32;
+  if (count == 0 || count > kLongest) return StringList(count, item);
+  StringList& known = detail::recent_like(item(0), item(count - 1), count);
+  bool same = known.size() == count;
+  for (std::size_t i = 0; same && i < count; ++i) same = known[i] == item(i);
+  if (!same) known = StringList(count, item);
+  return known;
+}
+
 // An array of strings; null among them is "", as Go reads it.
 bool read(Reader& reader, StringList& out);
 

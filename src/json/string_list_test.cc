@@ -46,6 +46,16 @@ TEST(StringList, TellsWhereItemsEnd) {
   EXPECT_EQ(StringList({"ab", "c"}), StringList({"ab", "c"}));
 }
 
+TEST(StringList, SharesTheMemoryOfOneThatWasReadBefore) {
+  const auto first = decode_list(R"(["gpu","all"])");
+  const auto other = decode_list(R"(["gpu","own","all"])");
+  const auto again = decode_list(R"(["gpu","all"])");
+  ASSERT_TRUE(first && other && again);
+  EXPECT_EQ((*again)[0].data(), (*first)[0].data());
+  EXPECT_EQ(*other, StringList({"gpu", "own", "all"}));
+  EXPECT_EQ(*decode_list(R"(["gpu","al"])"), StringList({"gpu", "al"}));
+}
+
 TEST(StringList, ReadsWhatWasWrittenWhateverItsLength) {
   EXPECT_TRUE(rc::check("items survive, copies are equal and their own", [] {
     const auto items = *rc::gen::container<std::vector<std::string>>(

@@ -4,40 +4,12 @@
 #include <array>
 #include <vector>
 
-#include "json/fields.h"
-
 namespace mainspring::json {
 namespace {
 
 bool key_less(const StringMap::Member& a, const StringMap::Member& b) { return a.first < b.first; }
 bool key_equal(const StringMap::Member& a, const StringMap::Member& b) {
   return a.first == b.first;
-}
-
-// The keys of `members` as a list: that of an earlier map where one has just these. Remembers a few
-// for each thread, by a hash of the first and the last; that changes what is stored where, and
-// nothing else.
-StringList shared_keys(std::span<const StringMap::Member> members) {
-  constexpr std::size_t kRemembered = 64;
-  constexpr std::size_t kMostKeys = 32;
-  constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15;
-  thread_local std::array<StringList, kRemembered> recent;
-  const auto list = [&] {
-    return StringList(members.size(), [&](std::size_t i) { return members[i].first; });
-  };
-  if (members.empty() || members.size() > kMostKeys) return list();
-  const std::string_view first = members.front().first;
-  const std::string_view last = members.back().first;
-  StringList& known = recent[(key_hash(first.data(), first.size(), kSeed) +
-                              3 * key_hash(last.data(), last.size(), kSeed) + members.size()) %
-                             kRemembered];
-  const auto same = [](const StringMap::Member& member, std::string_view key) {
-    return member.first == key;
-  };
-  if (!std::equal(members.begin(), members.end(), known.begin(), known.end(), same)) {
-    known = list();
-  }
-  return known;
 }
 
 }  // namespace
@@ -49,7 +21,7 @@ StringMap::StringMap(std::span<Member> members) {
   }
   const auto last = std::unique(members.begin(), members.end(), key_equal);
   const auto kept = members.first(static_cast<std::size_t>(last - members.begin()));
-  keys_ = shared_keys(kept);
+  keys_ = recent_list(kept.size(), [&](std::size_t i) { return kept[i].first; });
   values_ = StringList(kept.size(), [&](std::size_t i) { return kept[i].second; });
 }
 

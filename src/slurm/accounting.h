@@ -186,6 +186,43 @@ constexpr auto json_fields(json::Tag<Wckey>) {
                       field("user", &W::user), field("flags", &W::flags));
 }
 
+// What slurmdbd says of its own work since it was started. Times in microseconds.
+struct DbRpcs {
+  std::int64_t count = 0, average_time = 0, total_time = 0;
+  bool operator==(const DbRpcs&) const = default;
+};
+struct DbRpcsByType : DbRpcs {
+  std::string type;  // "DBD_GET_JOBS_COND"
+};
+struct DbRpcsByUser : DbRpcs {
+  std::string user;
+};
+struct DbDiag {
+  std::int64_t since = 0;  // seconds since 1970
+  std::vector<DbRpcsByType> by_type;
+  std::vector<DbRpcsByUser> by_user;
+};
+constexpr auto json_fields(json::Tag<DbRpcsByType>) {
+  using json::field;
+  using R = DbRpcsByType;
+  return json::fields(
+      field("rpc", &R::type), field("count", &R::count),
+      json::group("time", field("average", &R::average_time), field("total", &R::total_time)));
+}
+constexpr auto json_fields(json::Tag<DbRpcsByUser>) {
+  using json::field;
+  using R = DbRpcsByUser;
+  return json::fields(
+      field("user", &R::user), field("count", &R::count),
+      json::group("time", field("average", &R::average_time), field("total", &R::total_time)));
+}
+constexpr auto json_fields(json::Tag<DbDiag>) {
+  using json::field;
+  using D = DbDiag;
+  return json::fields(field("time_start", &D::since), field("RPCs", &D::by_type),
+                      field("users", &D::by_user));
+}
+
 struct Instance {
   std::string cluster, node_name, instance_id, instance_type, extra;
   std::int64_t time_start = 0, time_end = 0;

@@ -69,6 +69,10 @@ Value one(const WckeySpec& spec) {
 
 Value one(const ClusterSpec& spec) { return Value::object({{"name", spec.name}}); }
 
+Value one(const TresSpec& spec) {
+  return Value::object({{"type", spec.type}, {"name", spec.name}});
+}
+
 template <class Spec>
 Value list_of(std::string_view name, std::span<const Spec> specs) {
   Value list = Value::array();
@@ -86,6 +90,7 @@ Value to_json(std::span<const AssociationSpec> specs) { return list_of("associat
 Value to_json(std::span<const QosSpec> specs) { return list_of("qos", specs); }
 Value to_json(std::span<const WckeySpec> specs) { return list_of("wckeys", specs); }
 Value to_json(std::span<const ClusterSpec> specs) { return list_of("clusters", specs); }
+Value to_json(std::span<const TresSpec> specs) { return list_of("TRES", specs); }
 
 Value to_json(const AccountAssociation& request) {
   Value association = Value::object(), account = Value::object();
@@ -128,6 +133,12 @@ Value to_json(const DbJobUpdate& update) {
   add_object(out, "comment", std::move(comment));
   add(out, "extra", update.extra);
   return out;
+}
+
+Value to_json(const DbJobUpdate& update, std::span<const JobId> jobs) {
+  Value ids = Value::array();
+  for (const JobId job : jobs) ids.push_back(job.text());
+  return Value::object({{"job_id_list", std::move(ids)}, {"job_rec", to_json(update)}});
 }
 
 }  // namespace mainspring::slurm

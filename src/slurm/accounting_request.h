@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "json/value.h"
+#include "slurm/job_id.h"
 #include "slurm/number.h"
 
 namespace mainspring::slurm {
@@ -78,5 +79,13 @@ struct DbJobUpdate {
   std::optional<std::string> admin_comment, comment, system_comment, extra;
 };
 json::Value to_json(const DbJobUpdate& update);
+// The body of POST slurmdb jobs/: the same for all of them.
+json::Value to_json(const DbJobUpdate& update, std::span<const JobId> jobs);
+
+// A kind of resource to be counted: {"gres", "gpu"}, {"license", "matlab"}.
+struct TresSpec {
+  std::string type, name;
+};
+json::Value to_json(std::span<const TresSpec> specs);
 
 }  // namespace mainspring::slurm

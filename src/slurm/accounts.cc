@@ -118,6 +118,10 @@ Task<Result<std::vector<Ping>>> Accounting::ping() const {
   co_return co_await calls_.list<Ping>(calls_.make(Endpoint::kDbPing), "pings");
 }
 
+Task<Result<DbDiag>> Accounting::diag() const {
+  co_return co_await calls_.member<DbDiag>(calls_.make(Endpoint::kDbDiag), "statistics");
+}
+
 Task<Result<DbConf>> Accounting::conf() const {
   co_return co_await calls_.member<DbConf>(calls_.make(Endpoint::kDbConf), "slurmdbd_conf");
 }
@@ -140,6 +144,17 @@ Task<Result<void>> Accounting::load(Value config) const {
 
 Task<Result<std::vector<TresRecord>>> Accounting::tres() const {
   co_return co_await calls_.list<TresRecord>(calls_.make(Endpoint::kListTres), "TRES");
+}
+
+Task<Result<TresRecord>> Accounting::add_tres(TresSpec spec) const {
+  const std::string subject = fmt::format("TRES {}/{}", spec.type, spec.name);
+  const Value body = to_json(std::span<const TresSpec>(&spec, 1));
+  MS_CO_CHECK(co_await calls_.send(calls_.with_body(Endpoint::kCreateTres, body, subject)));
+  MS_CO_TRY(const std::vector<TresRecord> all, co_await tres());
+  for (const TresRecord& each : all) {
+    if (each.type == spec.type && each.name == spec.name) co_return each;
+  }
+  co_return fail(not_done(subject, "there is none"));
 }
 
 Task<Result<std::vector<Instance>>> Accounting::instances(DbQuery query) const {
@@ -281,6 +296,21 @@ Task<Result<DbJob>> Accounting::update_job(JobId id, DbJobUpdate update) const {
   MS_CO_TRY(const Answer answer, co_await calls_.client().send(std::move(call)));
   if (answer.not_modified) co_return fail(not_there(subject));
   co_return co_await job(id);
+}
+
+Task<Result<std::vector<DbJob>>> Accounting::update_jobs(std::vector<JobId> ids,
+                                                         DbJobUpdate update) const {
+  std::vector<DbJob> changed;
+  if (ids.empty()) co_return changed;
+  const std::string subject = fmt::format("{} accounted jobs", ids.size());
+  MS_CO_TRY(const Answer answer, co_await calls_.client().send(calls_.with_body(
+                                     Endpoint::kUpdateDbJobs, to_json(update, ids), subject)));
+  if (answer.not_modified) co_return fail(not_there(subject));
+  for (const JobId id : ids) {
+    MS_CO_TRY(DbJob one, co_await job(id));
+    changed.push_back(std::move(one));
+  }
+  co_return changed;
 }
 
 }  // namespace mainspring::slurm

@@ -145,6 +145,7 @@ class Accounting {
       : calls_(client, std::move(options)) {}
 
   Task<Result<std::vector<Ping>>> ping() const;
+  Task<Result<DbDiag>> diag() const;
   Task<Result<DbConf>> conf() const;  // v0.0.45
   // All but jobs and instances at once, as it would be loaded again.
   Task<Result<DbConfig>> config() const;
@@ -156,6 +157,9 @@ class Accounting {
   DbRecords<Qos> qos() const { return DbRecords<Qos>(calls_); }
   DbRecords<Cluster> clusters() const { return DbRecords<Cluster>(calls_); }
   Task<Result<std::vector<TresRecord>>> tres() const;
+  // kUnsupported from a Slurm that was not built for developers: there slurmdbd learns of TRES from
+  // slurm.conf (AccountingStorageTRES).
+  Task<Result<TresRecord>> add_tres(TresSpec spec) const;
   Task<Result<std::vector<Instance>>> instances(DbQuery query = {}) const;
 
   Task<Result<std::vector<Wckey>>> wckeys(DbQuery query = {}) const;
@@ -178,6 +182,8 @@ class Accounting {
   Task<Result<void>> jobs(DbJobFilter filter, Source::OnRecord<DbJob> on_record) const;
   // What may be changed of a job that is over (v0.0.44).
   Task<Result<DbJob>> update_job(JobId id, DbJobUpdate update) const;
+  // The same change of many in one call, in their order.
+  Task<Result<std::vector<DbJob>>> update_jobs(std::vector<JobId> ids, DbJobUpdate update) const;
 
  private:
   // The associations of all of these, each of which must be there.

@@ -130,6 +130,48 @@ TEST_F(AccountingTest, APastJobIsCommentedOn) {
   EXPECT_EQ(code_of(run(accounting().update_job(JobId(9999), update))), Code::kNotFound);
 }
 
+TEST_F(AccountingTest, PastJobsAreCommentedOnTogether) {
+  answer(R"({"results":["4","5"],"errors":[],"warnings":[]})");
+  answer(R"({"jobs":[{"job_id":4}]})");
+  answer(R"({"jobs":[{"job_id":5}]})");
+  DbJobUpdate update;
+  update.comment = "checked";
+  const auto changed = run(accounting().update_jobs({JobId(4), JobId(5)}, update));
+  ASSERT_TRUE(changed) << why(changed);
+  EXPECT_EQ(changed->size(), 2U);
+  EXPECT_EQ(asked(0), "POST /slurmdb/v0.0.45/jobs/");
+  EXPECT_EQ(body(0),
+            *json::parse(R"({"job_id_list":["4","5"],"job_rec":{"comment":{"job":"checked"}}})"));
+  answer("", 304);
+  EXPECT_EQ(code_of(run(accounting().update_jobs({JobId(9)}, update))), Code::kNotFound);
+}
+
+TEST_F(AccountingTest, ATresThatSlurmdbdDidNotTakeIsAConflict) {
+  answer();
+  answer(R"({"TRES":[{"type":"gres","name":"gpu","id":1001}]})");
+  const auto made = run(accounting().add_tres({.type = "gres", .name = "gpu"}));
+  ASSERT_TRUE(made) << why(made);
+  EXPECT_EQ(made->id, 1001);
+  EXPECT_EQ(asked(0), "POST /slurmdb/v0.0.45/tres/");
+  EXPECT_EQ(body(0), *json::parse(R"({"TRES":[{"type":"gres","name":"gpu"}]})"));
+  answer();
+  answer(R"({"TRES":[]})");
+  EXPECT_EQ(code_of(run(accounting().add_tres({.type = "gres", .name = "fpga"}))), Code::kConflict);
+}
+
+TEST_F(AccountingTest, SlurmdbdSaysWhatItDid) {
+  answer(R"({"statistics":{"time_start":1794770000,"rollups":{},
+      "RPCs":[{"rpc":"DBD_GET_JOBS_COND","count":3,"time":{"average":200,"total":600}}],
+      "users":[{"user":"alice","count":2,"time":{"average":5,"total":10}}]}})");
+  const auto diag = run(accounting().diag());
+  ASSERT_TRUE(diag) << why(diag);
+  EXPECT_EQ(asked(), "GET /slurmdb/v0.0.45/diag/");
+  EXPECT_EQ(diag->since, 1794770000);
+  ASSERT_EQ(diag->by_type.size(), 1U);
+  EXPECT_EQ(diag->by_type[0].total_time, 600);
+  EXPECT_EQ(diag->by_user.at(0).user, "alice");
+}
+
 TEST_F(AccountingTest, TheRestIsRead) {
   answer_as("db_tres");
   answer_as("db_clusters");

@@ -84,4 +84,10 @@ json::Value to_json(const ReservationSpec& spec) {
   return out;
 }
 
+json::Value to_json(std::span<const ReservationSpec> specs) {
+  json::Value list = json::Value::array();
+  for (const ReservationSpec& spec : specs) list.push_back(to_json(spec));
+  return json::Value::object({{"reservations", std::move(list)}});
+}
+
 }  // namespace mainspring::slurm

@@ -41,5 +41,7 @@ struct ReservationSpec {
   Number purge_after;  // seconds it may stand unused
 };
 json::Value to_json(const ReservationSpec& spec);
+// The body of POST reservations/.
+json::Value to_json(std::span<const ReservationSpec> specs);
 
 }  // namespace mainspring::slurm

@@ -172,6 +172,9 @@ Task<Result<Submitted>> Jobs::allocate_now(JobRequest request) const {
                    "an allocation belongs to the user of the call: Slurm ignores user_id and "
                    "group_id, so set CallOptions::user instead");
   }
+  if (request.script) {
+    co_return fail(Code::kInvalid, "an allocation runs no script: submit the job instead");
+  }
   // Without it the call would hang until nodes are free.
   request.immediate = true;
   Call call = calls_.with_body(Endpoint::kAllocateJob, to_submission(request), subject_of(request));
@@ -273,11 +276,25 @@ Task<Result<void>> Jobs::signal(JobId id, std::string signal) const {
 }
 
 Task<Result<void>> Jobs::requeue(JobId id, RequeueOptions options) const {
-  // Not by GET job/{id}/requeue: a GET whose connection breaks may be sent again on the way, and a
-  // job that has been requeued and started again would lose its work once more.
-  json::Value body = json::Value::object({{"jobs", json::Value::array({id.text()})}});
-  if (options.hold) body["flags"] = json::Value::array({"Hold"});
-  co_return co_await calls_.send(calls_.with_body(Endpoint::kRequeueJobs, body, subject_of(id)));
+  co_return co_await requeue_many({id}, options);
+}
+
+Task<Result<void>> Jobs::requeue_many(std::vector<JobId> ids, RequeueOptions options) const {
+  Result<void> done;
+  for (std::size_t next = 0; next < ids.size();) {
+    std::string subject = ids.size() == 1 ? subject_of(ids.front()) : "jobs";
+    json::Value some = json::Value::array();
+    const std::size_t end = std::min(ids.size(), next + kIdsInABody);
+    for (; next < end; ++next) some.push_back(ids[next].text());
+    // Not by GET job/{id}/requeue: a GET whose connection breaks may be sent again on the way, and
+    // a job that has been requeued and started again would lose its work once more.
+    json::Value body = json::Value::object({{"jobs", std::move(some)}});
+    if (options.hold) body["flags"] = json::Value::array({"Hold"});
+    auto sent =
+        co_await calls_.send(calls_.with_body(Endpoint::kRequeueJobs, body, std::move(subject)));
+    if (!sent && done) done = std::move(sent);
+  }
+  co_return done;
 }
 
 }  // namespace mainspring::slurm

@@ -83,6 +83,9 @@ class Jobs {
   Task<Result<void>> signal(JobId id, std::string signal) const;
   // Batch jobs only (v0.0.45).
   Task<Result<void>> requeue(JobId id, RequeueOptions options = {}) const;
+  // The same for many in few calls. The error of one that Slurm refuses says which; it goes on with
+  // the others of a call.
+  Task<Result<void>> requeue_many(std::vector<JobId> ids, RequeueOptions options = {}) const;
 
  private:
   Task<Result<Submitted>> send_request(Call call, bool external) const;

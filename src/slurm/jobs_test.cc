@@ -106,9 +106,12 @@ TEST_F(JobsTest, AnAllocationThatCannotStartNowIsRefused) {
   EXPECT_NE(slurm_error(made.error()), nullptr);
 }
 
-TEST_F(JobsTest, AnAllocationForAnotherIsRefusedBecauseSlurmWouldIgnoreIt) {
+TEST_F(JobsTest, AnAllocationForAnotherOrWithAScriptIsRefusedBecauseSlurmWouldIgnoreThat) {
   JobRequest request = external();
   request.user_id = "2001";
+  EXPECT_EQ(code_of(run(Jobs(client()).allocate_now(request))), Code::kInvalid);
+  request = external();
+  request.script = "#!/bin/sh\n";
   EXPECT_EQ(code_of(run(Jobs(client()).allocate_now(request))), Code::kInvalid);
   EXPECT_THAT(transport_.asked, IsEmpty());
 }
@@ -211,6 +214,22 @@ TEST_F(JobsTest, OnlyBatchJobsAreRequeued) {
   EXPECT_EQ(asked(0), "POST /slurm/v0.0.45/jobs/requeue");
   ASSERT_FALSE(done);
   EXPECT_TRUE(refused_with(done.error(), Errno::kBatchOnly));
+}
+
+TEST_F(JobsTest, ManyAreRequeuedInOneCall) {
+  answer();
+  EXPECT_TRUE(run(Jobs(client()).requeue_many({JobId(3), JobId(4)}, {.hold = true})));
+  EXPECT_EQ(asked(0), "POST /slurm/v0.0.45/jobs/requeue");
+  EXPECT_EQ(body(0), *json::parse(R"({"jobs":["3","4"],"flags":["Hold"]})"));
+  EXPECT_TRUE(run(Jobs(client()).requeue_many({})));
+  EXPECT_EQ(transport_.asked.size(), 1U);
+  // As slurmrestd 26.05 says it of the one that it did not know.
+  answer(R"({"status":[],"errors":[{"description":"Requeue JobId=99999 failed","error_number":2017,
+      "error":"Invalid job id specified","source":"op_handler_jobs_requeue"}],"warnings":[]})",
+         404);
+  const auto done = run(Jobs(client()).requeue_many({JobId(3), JobId(99999)}));
+  EXPECT_EQ(code_of(done), Code::kNotFound);
+  EXPECT_THAT(why(done), HasSubstr("99999"));
 }
 
 TEST_F(JobsTest, AJobThatSlurmHasForgottenIsNotRequeued) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 
 #include "base/hostlist.h"
 
@@ -46,7 +48,7 @@ std::string difference(const NodeUpdate& asked, const Node& is) {
   if (asked.weight.set() && asked.weight.value() != is.weight) {
     return fmt::format("weight is {}", is.weight);
   }
-  // Slurm completes what it was given, and versions before v0.0.43 ignore it.
+  // Slurm completes what it was given.
   if (asked.topology && asked.topology->empty() != is.topology.empty()) {
     return fmt::format("topology is '{}'", is.topology.view());
   }
@@ -66,7 +68,14 @@ Task<Result<Listed>> Nodes::list(Source::OnRecord<Node> on_record, std::int64_t 
                                          std::move(on_record));
 }
 
+Task<Result<void>> Nodes::check_version(NodeUpdate update) const {
+  if (!update.topology) co_return Result<void>();
+  MS_CO_TRY(const Version spoken, co_await calls_.client().version());
+  co_return require(spoken, Feature::kNodeTopology);
+}
+
 Task<Result<Node>> Nodes::update(std::string name, NodeUpdate update) const {
+  MS_CO_CHECK(co_await check_version(update));
   Call call = calls_.with_body(Endpoint::kUpdateNode, to_json(update), subject_of(name));
   call.path = {name};
   MS_CO_CHECK(co_await calls_.send(std::move(call)));
@@ -77,11 +86,50 @@ Task<Result<Node>> Nodes::update(std::string name, NodeUpdate update) const {
   co_return is;
 }
 
-Task<Result<void>> Nodes::update_many(std::vector<std::string> names, NodeUpdate update) const {
-  if (names.empty()) co_return Result<void>();
+Task<Result<std::vector<Node>>> Nodes::get_many(std::vector<std::string> names) const {
+  // One by one, a few cost slurmrestd less than the list of all.
+  constexpr std::size_t kFew = 16;
+  std::vector<Node> found;
+  if (names.size() <= kFew) {
+    for (const std::string& name : names) {
+      MS_CO_TRY(Node node, co_await get(name));
+      found.push_back(std::move(node));
+    }
+    co_return found;
+  }
+  std::unordered_map<std::string_view, std::shared_ptr<const Node>> wanted;
+  for (const std::string& name : names) wanted.emplace(name, nullptr);
+  MS_CO_CHECK(co_await list([&wanted](std::shared_ptr<const Node> node) {
+    const auto it = wanted.find(node->name.view());
+    if (it != wanted.end()) it->second = std::move(node);
+  }));
+  for (const std::string& name : names) {
+    const auto& node = wanted[name];
+    if (!node) co_return fail(not_there(subject_of(name)));
+    found.push_back(*node);
+  }
+  co_return found;
+}
+
+Task<Result<std::vector<Node>>> Nodes::update_many(std::vector<std::string> names,
+                                                   NodeUpdate update) const {
+  if (names.empty()) co_return std::vector<Node>();
+  MS_CO_CHECK(co_await check_version(update));
   std::string subject = fmt::format("{} nodes from {} on", names.size(), names.front());
-  co_return co_await calls_.send(
-      calls_.with_body(Endpoint::kUpdateNodes, to_json(update, names), std::move(subject)));
+  MS_CO_CHECK(co_await calls_.send(
+      calls_.with_body(Endpoint::kUpdateNodes, to_json(update, names), std::move(subject))));
+  MS_CO_TRY(std::vector<Node> all, co_await get_many(std::move(names)));
+  std::vector<std::string> others;
+  std::string first;
+  for (const Node& is : all) {
+    const std::string other = difference(update, is);
+    if (other.empty()) continue;
+    if (others.empty()) first = other;
+    others.push_back(is.name.str());
+  }
+  if (others.empty()) co_return all;
+  MS_CO_TRY(const std::string hosts, compress_hostlist(others));
+  co_return fail(not_done("nodes " + hosts, fmt::format("of {}, {}", others.front(), first)));
 }
 
 Task<Result<Node>> Nodes::drain(std::string name, std::string reason) const {

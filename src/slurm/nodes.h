@@ -26,9 +26,11 @@ class Nodes {
   Task<Result<Listed>> list(Source::OnRecord<Node> on_record, std::int64_t since = 0) const;
 
   Task<Result<Node>> update(std::string name, NodeUpdate update) const;
-  // The same for many, in one call. Not read again. kNotFound where Slurm does not know one of
-  // them: the others may have been changed.
-  Task<Result<void>> update_many(std::vector<std::string> names, NodeUpdate update) const;
+  // The same for many: one call changes them, and they are read again by one list where they are
+  // many. In the order of `names`. kNotFound where Slurm does not know one of them: the others may
+  // have been changed. kConflict names those that are not as asked.
+  Task<Result<std::vector<Node>>> update_many(std::vector<std::string> names,
+                                              NodeUpdate update) const;
 
   // No new jobs; those that run go on.
   Task<Result<Node>> drain(std::string name, std::string reason) const;
@@ -46,6 +48,10 @@ class Nodes {
   Task<Result<void>> remove(std::string name) const;
 
  private:
+  // kUnsupported for a field that the version spoken does not have and slurmrestd would pass over.
+  Task<Result<void>> check_version(NodeUpdate update) const;
+  Task<Result<std::vector<Node>>> get_many(std::vector<std::string> names) const;
+
   Calls calls_;
 };
 

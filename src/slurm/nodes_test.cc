@@ -86,14 +86,68 @@ TEST_F(NodesTest, ResumingWhatStaysDrainedIsNot) {
   EXPECT_TRUE(refused_with(node.error(), Errno::kInvalidNodeTransition));
 }
 
-TEST_F(NodesTest, ManyAreChangedInOneCall) {
+TEST_F(NodesTest, ManyAreChangedInOneCallAndReadAgain) {
   answer_as("nodes_bulk");
+  answer(R"({"nodes":[{"name":"node2","comment":"bulk"}]})");
+  answer(R"({"nodes":[{"name":"node3","comment":"bulk"}]})");
   NodeUpdate update;
   update.comment = "bulk";
-  EXPECT_TRUE(run(Nodes(client()).update_many({"node2", "node3"}, update)));
+  const auto changed = run(Nodes(client()).update_many({"node2", "node3"}, update));
+  ASSERT_TRUE(changed) << why(changed);
+  ASSERT_EQ(changed->size(), 2U);
+  EXPECT_EQ((*changed)[1].name, "node3");
   expect_asked_as("nodes_bulk");
+  EXPECT_EQ(asked(2), "GET /slurm/v0.0.45/node/node3");
   EXPECT_TRUE(run(Nodes(client()).update_many({}, update)));
-  EXPECT_EQ(transport_.asked.size(), 1U);
+  EXPECT_EQ(transport_.asked.size(), 3U);
+}
+
+TEST_F(NodesTest, ThoseOfManyThatDidNotChangeAreNamed) {
+  answer();
+  answer(R"({"nodes":[{"name":"node1","comment":"bulk"}]})");
+  answer(R"({"nodes":[{"name":"node2","comment":"old"}]})");
+  answer(R"({"nodes":[{"name":"node3","comment":""}]})");
+  NodeUpdate update;
+  update.comment = "bulk";
+  const auto changed = run(Nodes(client()).update_many({"node1", "node2", "node3"}, update));
+  EXPECT_EQ(code_of(changed), Code::kConflict);
+  EXPECT_THAT(why(changed), HasSubstr("nodes node[2-3]"));
+  EXPECT_THAT(why(changed), HasSubstr("of node2, comment is 'old'"));
+}
+
+TEST_F(NodesTest, ManyAreReadAgainByOneList) {
+  std::vector<std::string> names;
+  std::string list;
+  for (int i = 40; i > 0; --i) {
+    const std::string name = "n" + std::to_string(i);
+    list += (list.empty() ? "" : ",") + (R"({"name":")" + name + R"(","weight":7})");
+    if (i <= 30) names.insert(names.begin(), name);
+  }
+  answer();
+  answer("{\"nodes\":[" + list + "]}");
+  NodeUpdate update;
+  update.weight = 7;
+  const auto changed = run(Nodes(client()).update_many(names, update));
+  ASSERT_TRUE(changed) << why(changed);
+  ASSERT_EQ(changed->size(), 30U);
+  EXPECT_EQ(changed->front().name, "n1");
+  EXPECT_EQ(asked(1), "GET /slurm/v0.0.45/nodes/");
+
+  answer();
+  answer("{\"nodes\":[" + list + "]}");
+  names.emplace_back("n99");
+  EXPECT_EQ(code_of(run(Nodes(client()).update_many(names, update))), Code::kNotFound);
+}
+
+TEST_F(NodesTest, OlderVersionsCannotChangeTopologyAndSaySo) {
+  speak(Version::k42);
+  NodeUpdate update;
+  update.topology = "topo-switch:s1";
+  for (const auto& refused : {code_of(run(Nodes(client()).update("node1", update))),
+                              code_of(run(Nodes(client()).update_many({"node1"}, update)))}) {
+    EXPECT_EQ(refused, Code::kUnsupported);
+  }
+  EXPECT_THAT(transport_.asked, ::testing::IsEmpty());
 }
 
 NodeSpec gpu_node() {

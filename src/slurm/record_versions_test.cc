@@ -4,15 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <set>
 
-#include "http/gzip.h"
 #include "slurm/accounting.h"
 #include "slurm/job.h"
 #include "slurm/node.h"
+#include "slurm/openapi_testing.h"
 #include "slurm/partition.h"
 #include "slurm/reservation.h"
 #include "slurm/resources.h"
@@ -76,68 +73,6 @@ std::set<std::string> fields_of() {
   return out;
 }
 
-class Document {
- public:
-  Document(const std::string& release, Version version) : version_(to_string(version)) {
-    const std::string path =
-        MAINSPRING_TEST_DATA "/slurm/openapi/" + release + "-" + version_ + ".json.gz";
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    const auto text = http::gzip_decompress(bytes, std::size_t{4} << 20);
-    EXPECT_TRUE(text) << path;
-    auto parsed = json::parse(*text);
-    EXPECT_TRUE(parsed) << path;
-    root_ = *std::move(parsed);
-  }
-
-  // The schema of what stands at `where` ("nodes[]", "slurm_conf") of the answer to a GET; null
-  // where there is no such endpoint.
-  const Value* answer(const std::string& room, const std::string& endpoint,
-                      const std::string& where) const {
-    const std::string path = "/" + room + "/" + version_ + "/" + endpoint;
-    const Value* get = nullptr;
-    for (const auto [key, value] : root_.find("paths")->members()) {
-      if (key == path || key == path + "/") get = value.find("get");
-    }
-    if (get == nullptr) return nullptr;
-    const Value& responses = *get->find("responses");
-    const Value* good = responses.find("200");
-    if (good == nullptr) good = responses.find("default");
-    const Value* schema = good->find("content")->find("application/json")->find("schema");
-    return at(schema, where);
-  }
-
-  // Follows a path through references, properties and items.
-  const Value* at(const Value* schema, std::string_view path) const {
-    schema = resolve(schema);
-    while (schema != nullptr && !path.empty()) {
-      const std::size_t end = std::min(path.find('.'), path.size());
-      std::string_view key = path.substr(0, end);
-      path.remove_prefix(std::min(end + 1, path.size()));
-      const bool list = key.ends_with("[]");
-      if (list) key.remove_suffix(2);
-      if (!key.empty()) {
-        const Value* properties = schema->find("properties");
-        schema = properties == nullptr ? nullptr : resolve(properties->find(key));
-      }
-      if (list && schema != nullptr) schema = resolve(schema->find("items"));
-    }
-    return schema;
-  }
-
- private:
-  const Value* resolve(const Value* schema) const {
-    while (schema != nullptr && schema->find("$ref") != nullptr) {
-      const std::string reference(*schema->find("$ref")->as_string());
-      schema = root_.at_pointer(reference.substr(1));
-    }
-    return schema;
-  }
-
-  std::string version_;
-  Value root_;
-};
-
 struct Record {
   std::string name, room, endpoint, where;
   std::set<std::string> fields;
@@ -165,24 +100,15 @@ const std::vector<Record>& records() {
       {"Instance", "slurmdb", "instances", "instances[]", fields_of<Instance>()},
       {"DbJob", "slurmdb", "jobs", "jobs[]", fields_of<DbJob>()},
       {"DbConf", "slurmdb", "conf", "slurmdbd_conf", fields_of<DbConf>()},
+      {"DbDiag", "slurmdb", "diag", "statistics", fields_of<DbDiag>()},
   };
   return kRecords;
-}
-
-const std::map<std::string, std::pair<std::string, Version>>& documents() {
-  static const std::map<std::string, std::pair<std::string, Version>> kDocuments = {
-      {"24.11 v42", {"24.11.5", Version::k42}},
-      {"26.05 v42", {"26.05.5", Version::k42}},
-      {"26.05 v43", {"26.05.5", Version::k43}},
-      {"26.05 v44", {"26.05.5", Version::k44}},
-      {"26.05 v45", {"26.05.5", Version::k45}}};
-  return kDocuments;
 }
 
 TEST(RecordVersions, EveryFieldWeReadIsInEveryVersionThatTheTableSaysHasIt) {
   for (const auto& [name, document] : documents()) {
     SCOPED_TRACE(name);
-    const Document openapi(document.first, document.second);
+    const OpenApi openapi(document.first, document.second);
     for (const Record& record : records()) {
       const Value* schema = openapi.answer(record.room, record.endpoint, record.where);
       if (schema == nullptr) {
@@ -211,7 +137,7 @@ TEST(RecordVersions, NamesOnlyFieldsThatWeRead) {
 }
 
 template <class State, class Known>
-void expect_names_known(const Document& openapi, const Value* schema, Known known) {
+void expect_names_known(const OpenApi& openapi, const Value* schema, Known known) {
   ASSERT_NE(schema, nullptr);
   const Value* items = openapi.at(schema, "[]");
   ASSERT_NE(items, nullptr);
@@ -226,7 +152,7 @@ void expect_names_known(const Document& openapi, const Value* schema, Known know
 TEST(RecordVersions, EveryStateOfEveryVersionIsKnownByName) {
   for (const auto& [name, document] : documents()) {
     SCOPED_TRACE(name);
-    const Document openapi(document.first, document.second);
+    const OpenApi openapi(document.first, document.second);
     expect_names_known<NodeState>(
         openapi, openapi.answer("slurm", "nodes", "nodes[].state"),
         [](const NodeState& state) { return !state.has(NodeState::Flag::kOther); });

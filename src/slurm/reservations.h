@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "slurm/admin_request.h"
 #include "slurm/calls.h"
@@ -24,9 +25,14 @@ class Reservations {
   // Makes it, or changes it where it exists (v0.0.43), and gives it as it is then. A start in the
   // past is refused.
   Task<Result<Reservation>> write(ReservationSpec spec) const;
+  // The same for many in one call, in their order.
+  Task<Result<std::vector<Reservation>>> write_many(std::vector<ReservationSpec> specs) const;
   Task<Result<void>> remove(std::string name) const;  // v0.0.43
 
  private:
+  // What is there under a name that was just written.
+  Task<Result<Reservation>> written(std::string name) const;
+
   Calls calls_;
 };
 

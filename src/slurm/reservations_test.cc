@@ -27,6 +27,23 @@ TEST_F(ReservationsTest, OneIsWrittenAndReadAgain) {
   EXPECT_EQ(asked(1), "GET /slurm/v0.0.45/reservation/r1");
 }
 
+TEST_F(ReservationsTest, ManyAreWrittenInOneCall) {
+  answer();
+  answer(R"({"reservations":[{"name":"r1"}]})");
+  answer(R"({"reservations":[{"name":"r2"}]})");
+  const auto made = run(Reservations(client()).write_many({{.name = "r1"}, {.name = "r2"}}));
+  ASSERT_TRUE(made) << why(made);
+  ASSERT_EQ(made->size(), 2U);
+  EXPECT_EQ((*made)[1].name, "r2");
+  EXPECT_EQ(asked(0), "POST /slurm/v0.0.45/reservations/");
+  EXPECT_EQ(body(0), *json::parse(R"({"reservations":[{"name":"r1"},{"name":"r2"}]})"));
+  // One of them is not there after all.
+  answer();
+  answer_as("err_resv");
+  EXPECT_EQ(code_of(run(Reservations(client()).write_many({{.name = "r3"}}))), Code::kConflict);
+  EXPECT_EQ(code_of(run(Reservations(client()).write_many({{.name = ""}}))), Code::kInvalid);
+}
+
 TEST_F(ReservationsTest, AMissingOneIsNotFoundInEveryShape) {
   answer_as("err_resv");  // There is no reservation at all.
   EXPECT_EQ(code_of(run(Reservations(client()).get("nope"))), Code::kNotFound);

@@ -53,7 +53,7 @@ void ShortString::release() noexcept {
 bool read(json::Reader& reader, ShortString& out) {
   std::string_view text;
   if (!reader.read(text)) return false;
-  out = ShortString(text);
+  if (!text.empty() || !out.empty()) out = ShortString(text);
   return true;
 }
 

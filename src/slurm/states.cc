@@ -103,11 +103,15 @@ constexpr std::array<JobName, 17> kJobFlags = {{{"LAUNCH_FAILED", ""},
 static_assert(kJobFlags.size() == static_cast<std::size_t>(JobFlag::kOther) + 1);
 static_assert(kJobBases.size() == static_cast<std::size_t>(JobBase::kOutOfMemory) + 1);
 
+// In any case, though Slurm itself writes capitals.
+bool is_called(std::string_view name, std::string_view text) {
+  return name.size() == text.size() && (name == text || equals_ignore_case(name, text));
+}
+
 template <class Table>
 auto find_name(const Table& table, std::string_view text) {
-  const auto it = std::find_if(table.begin(), table.end(), [&](const auto& entry) {
-    return equals_ignore_case(entry.text, text);
-  });
+  const auto it = std::find_if(table.begin(), table.end(),
+                               [&](const auto& entry) { return is_called(entry.text, text); });
   using Value = decltype(it->value);
   return it == table.end() ? std::nullopt : std::optional<Value>(it->value);
 }
@@ -279,12 +283,12 @@ Result<NodeState> parse_node_state(std::string_view text) {
 
 void JobState::add_name(std::string_view name) {
   for (std::size_t i = 1; i < kJobBases.size(); ++i) {
-    if (!equals_ignore_case(kJobBases[i].text, name)) continue;
+    if (!is_called(kJobBases[i].text, name)) continue;
     if (base_ == Base::kNone) base_ = static_cast<Base>(i);
     return;
   }
   for (std::size_t i = 0; i < kJobFlags.size(); ++i) {
-    if (equals_ignore_case(kJobFlags[i].text, name)) return add(static_cast<Flag>(i));
+    if (is_called(kJobFlags[i].text, name)) return add(static_cast<Flag>(i));
   }
   add(Flag::kOther);
 }

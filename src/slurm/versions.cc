@@ -149,6 +149,7 @@ struct FeatureInfo {
 };
 constexpr std::array kFeatures = {
     FeatureInfo{Feature::kExternalJobs, k43, "submit external jobs"},
+    FeatureInfo{Feature::kNodeTopology, k43, "change the topology of a node"},
 };
 
 Result<void> require_since(Version spoken, Version since, std::string_view what) {

@@ -127,7 +127,7 @@ Result<std::string> path_of(Endpoint endpoint, Version version,
                             std::span<const std::string> arguments);
 
 // What a cluster may lack beyond endpoints.
-enum class Feature : std::uint8_t { kExternalJobs };
+enum class Feature : std::uint8_t { kExternalJobs, kNodeTopology };
 // kUnsupported in the words of "cannot create node: that needs REST API v0.0.44 (Slurm 25.11 or
 // later), and this slurmrestd speaks v0.0.42".
 Result<void> require(Version spoken, Endpoint endpoint);

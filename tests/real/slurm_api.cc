@@ -129,8 +129,9 @@ TEST_F(SlurmApi, NodesAreReadAndChanged) {
 
   NodeUpdate many;
   many.comment = "many";
-  must(nodes.update_many({"node1", "node2"}, many));
-  EXPECT_EQ(must(nodes.get("node2")).comment, "many");
+  const std::vector<Node> changed = must(nodes.update_many({"node1", "node2"}, many));
+  ASSERT_EQ(changed.size(), 2U);
+  EXPECT_EQ(changed[1].comment, "many");
   EXPECT_EQ(code_of(run(nodes.update_many({"node1", "nope"}, many))), Code::kNotFound);
 }
 
@@ -343,6 +344,7 @@ TEST_F(SlurmApi, ReservationsAreMadeChangedAndRemoved) {
 TEST_F(SlurmApi, AccountingRecordsAreMadeAndRemoved) {
   const Accounting accounting(client());
   EXPECT_TRUE(must(accounting.ping()).front().responding);
+  EXPECT_FALSE(must(accounting.diag()).by_type.empty());
   EXPECT_EQ(code_of(run(accounting.accounts().get("nope"))), Code::kNotFound);
   EXPECT_EQ(code_of(run(accounting.users().get("nope"))), Code::kNotFound);
   EXPECT_EQ(code_of(run(accounting.qos().get("nope"))), Code::kNotFound);
