@@ -17,10 +17,11 @@ constexpr auto json_fields(json::Tag<ShareTree>) {
 constexpr auto json_fields(json::Tag<RunningConf>) {
   using json::field;
   using R = RunningConf;
-  return json::fields(field("slurm_conf", &R::conf),
-                      json::group("slurm_conf_meta", field("LastUpdate", &R::last_update),
-                                  field("BOOT_TIME", &R::boot_time), field("SLURM_CONF", &R::path),
-                                  field("SLURM_VERSION", &R::release)));
+  return json::fields(
+      field("slurm_conf", &R::conf),
+      json::group("slurm_conf_meta", field("LastUpdate", &R::last_update),
+                  field("BOOT_TIME", &R::boot_time), field("HashValue", &R::file_hash),
+                  field("SLURM_CONF", &R::path), field("SLURM_VERSION", &R::release)));
 }
 
 Task<Result<std::vector<Ping>>> ClusterControl::ping() const {

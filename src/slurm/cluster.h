@@ -19,6 +19,7 @@ struct RunningConf {
   ClusterConf conf;
   std::int64_t boot_time = 0;    // When this slurmctld started or was last reconfigured.
   std::int64_t last_update = 0;  // When its configuration changed.
+  std::int64_t file_hash = 0;    // conf_hash() of the slurm.conf that it read.
   std::string path;              // Its slurm.conf.
   std::string release;           // "26.05.5"
 };
@@ -38,6 +39,7 @@ class ClusterControl {
                                           std::vector<std::string> users = {}) const;
   // Reads slurm.conf again. Takes from milliseconds to seconds, during which slurmctld answers
   // nothing; partitions that were made by REST are gone afterwards, unless KeepPartInfo is set.
+  // Done means asked: slurmctld answers before it reads, and conf() shows what came of it.
   Task<Result<void>> reconfigure() const;
 
   // Whether any slurmctld responds, and which run of it this is. Before v0.0.45 the time of the run

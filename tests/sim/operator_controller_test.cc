@@ -7,15 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "api/crds.h"
 #include "api/names.h"
 #include "json/yaml.h"
 #include "net/virtual_executor.h"
+#include "operator/build/login_names.h"
 #include "operator/build/metadata.h"
 #include "sim/kube_api.h"
 #include "sim/slurm_api.h"
+#include "slurm/conf_hash.h"
 
 namespace mainspring::op {
 namespace {
@@ -35,6 +38,13 @@ struct Wire final : http::Transport {
     if (!pings.empty() && request.url.path.find("/ping") != std::string::npos) {
       co_return http::json_response(200, pings);
     }
+    if (line.find("/reconfigure") != std::string::npos) ++runs;
+    if (read_hash && request.url.path.find("/conf") != std::string::npos) {
+      co_return http::json_response(
+          200, fmt::format(
+                   R"({{"slurm_conf":{{}},"slurm_conf_meta":{{"BOOT_TIME":{},"HashValue":{}}}}})",
+                   runs, *read_hash));
+    }
     co_return co_await to.send(std::move(request));
   }
   net::Task<Result<std::unique_ptr<http::StreamingResponse>>> open(http::Request request) override {
@@ -45,6 +55,9 @@ struct Wire final : http::Transport {
   }
   http::Transport& to;
   std::string pings;  // What to say to a ping, if not what is true.
+  // Of the slurm.conf that slurmctld says it has read; unset: it does not say.
+  std::optional<std::uint32_t> read_hash;
+  int runs = 1;
   std::vector<std::string> writes;
   std::vector<std::string> all;
 };
@@ -288,6 +301,26 @@ TEST_F(ControllerSyncTest, HasSlurmctldTakeUpAnEditedConfigMapWithoutARestart) {
   EXPECT_EQ(reconfigures(), 1);
 }
 
+TEST_F(ControllerSyncTest, CallsFilesAppliedOnlyWhenSlurmctldHasReadThem) {
+  add_controller();
+  start();
+  roll_out();
+  connect_slurm();
+  slurm_wire_.read_hash = 7;  // Of the files before.
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: KillWait=31}}");
+  executor_.advance(seconds(10));
+  EXPECT_EQ(reconfigures(), 1);
+  EXPECT_EQ(config("state"), "Pending");
+  EXPECT_THAT(config("message"), HasSubstr("not arrived in its pod"));
+  executor_.advance(seconds(5));
+  EXPECT_EQ(reconfigures(), 2);  // The kubelet is slow.
+  slurm_wire_.read_hash = slurm::conf_hash(
+      text_at(*object(kube::ConfigMap::kResource, "slurm-config"), "/data/slurm.conf"));
+  executor_.advance(seconds(15));
+  EXPECT_EQ(config("state"), "Applied");
+  EXPECT_EQ(reconfigures(), 3);
+}
+
 TEST_F(ControllerSyncTest, AsksASlurmctldThatDoesNotAnswerNowAndThenOnly) {
   add_map("files", "{gres.conf: 'AutoDetect=off'}");
   add_controller(", configFileRefs: [{name: files}]");
@@ -298,7 +331,7 @@ TEST_F(ControllerSyncTest, AsksASlurmctldThatDoesNotAnswerNowAndThenOnly) {
   patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: '# none'}}");
   executor_.advance(seconds(65));
   EXPECT_LE(reconfigures(), 12);
-  EXPECT_THAT(config("message"), HasSubstr("could not be asked"));
+  EXPECT_THAT(config("message"), HasSubstr("has not taken it up yet"));
   slurm_.start_rest();
   executor_.advance(minutes(2));
   EXPECT_EQ(config("state"), "Applied");
@@ -393,6 +426,23 @@ TEST_F(ControllerSyncTest, SendsClientsToTheSlurmctldThatIsInCharge) {
                                    {"hostname":"b","responding":false}],"errors":[]})";
   executor_.advance(seconds(30));
   EXPECT_EQ(active(0) + "," + active(1), ",true");  // No answer is not an answer.
+}
+
+TEST_F(ControllerSyncTest, KeepsTheNamesOfSeveralSlurmctldResolvable) {
+  add_controller(", ha: {enabled: true}, persistence: {enabled: true, existingClaim: shared}");
+  start();
+  for (const char* const name : {"slurm-controller-0", "slurm-controller-1"}) {
+    patch(kube::Service::kResource, name, "{spec: {clusterIP: 10.0.0.7}}");
+  }
+  executor_.advance(seconds(1));
+  EXPECT_EQ(
+      text_at(*object(build::kEndpointSlices, "slurm-controller-names"), "/endpoints/1/hostname"),
+      "slurm-controller-1");
+  patch(api::Controller::kResource, "slurm", "{spec: {ha: null}}");
+  executor_.advance(seconds(1));
+  EXPECT_FALSE(kube_.find(kube::Service::kResource, "hpc", "slurm-controller-0"));
+  EXPECT_FALSE(kube_.find(kube::Service::kResource, "hpc", "slurm-controller-1"));
+  EXPECT_FALSE(kube_.find(build::kEndpointSlices, "hpc", "slurm-controller-names"));
 }
 
 }  // namespace

@@ -439,6 +439,7 @@ SlurmModel::Refused SlurmModel::delete_partition(const std::string& name) {
 }
 
 void SlurmModel::reconfigure() {
+  boot_time_ = seconds_now();
   std::erase_if(partitions_, [](const SlurmPartition& one) { return one.from_rest; });
   partitions_changed_ = seconds_now();
   node_changed();
@@ -447,10 +448,9 @@ void SlurmModel::reconfigure() {
 
 void SlurmModel::restart(WallTime now) {
   advance(now);
-  boot_time_ = seconds_now();
+  reconfigure();
   jobs_changed_ = boot_time_;
   reservations_changed_ = boot_time_;
-  reconfigure();
 }
 
 void SlurmModel::want_schedule() {

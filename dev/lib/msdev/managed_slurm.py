@@ -21,6 +21,10 @@ USER = "alice"  # Of examples/slurm/values.yaml.
 
 
 class ManagedSlurm(ClusterClient):
+    def __init__(self, cluster: str, namespace: str = NAMESPACE):
+        super().__init__(cluster)
+        self.namespace = namespace
+
     def load_images(self, *more: str) -> None:
         self.load("slurm", "mainspring", *more)
 
@@ -33,8 +37,8 @@ class ManagedSlurm(ClusterClient):
 
     def install_slurm(self, *options: str) -> None:
         """Installs, or upgrades to, examples/slurm with these options of helm's."""
-        self._make_namespace(NAMESPACE, "privileged")
-        self._install("slurm", "slurm", NAMESPACE, "-f", str(VALUES), *options)
+        self._make_namespace(self.namespace, "privileged")
+        self._install("slurm", "slurm", self.namespace, "-f", str(VALUES), *options)
 
     def wait_for_operator(self, patience: int = 120) -> None:
         self.kubectl(
@@ -45,7 +49,14 @@ class ManagedSlurm(ClusterClient):
     def wait_ready(self, nodes: int = 2, patience: int = 240) -> None:
         """Until the operator says so, and Slurm too."""
         self.kubectl(
-            *("-n", NAMESPACE, "wait", "--for=condition=Ready", f"--timeout={patience}s", "--all"),
+            *(
+                "-n",
+                self.namespace,
+                "wait",
+                "--for=condition=Ready",
+                f"--timeout={patience}s",
+                "--all",
+            ),
             "controllers,restapis,nodesets,loginsets",
             timeout=patience + 30,
         )
@@ -62,20 +73,22 @@ class ManagedSlurm(ClusterClient):
 
     def slurm(self, *command: str) -> str:
         """Runs a Slurm command as Slurm's own user, beside slurmctld."""
-        pod = ("-n", NAMESPACE, "exec", "slurm-controller-0", "-c", "slurmctld", "--")
+        pod = ("-n", self.namespace, "exec", "slurm-controller-0", "-c", "slurmctld", "--")
         return self.kubectl(*pod, *command)
 
     def user(self, *command: str, timeout: float = 120) -> str:
         """Runs a command as an ordinary user in the login pod, in the user's home."""
-        pod = ("-n", NAMESPACE, "exec", LOGIN, "-c", "login", "--")
+        pod = ("-n", self.namespace, "exec", LOGIN, "-c", "login", "--")
         return self.kubectl(*pod, "runuser", "-l", USER, "-c", shlex.join(command), timeout=timeout)
 
     def run_job(self) -> list[str]:
         """`srun -N2 hostname`: the sorted names of the workers that answered."""
         return sorted(self.user("srun", "-N2", "hostname").split())
 
-    def get(self, *what: str, namespace: str = NAMESPACE) -> dict:
-        return json.loads(self.kubectl("-n", namespace, "get", *what, "-o", "json"))
+    def get(self, *what: str, namespace: str | None = None) -> dict:
+        return json.loads(
+            self.kubectl("-n", namespace or self.namespace, "get", *what, "-o", "json")
+        )
 
     def _install(self, release: str, chart: str, namespace: str, *options: str) -> None:
         self.helm(

@@ -14,10 +14,6 @@ namespace {
 
 using json::Value;
 
-// Both services carry the same name and instance. A ServiceMonitor that took both would have
-// Prometheus ask every slurmctld twice.
-constexpr std::string_view kMonitorLabel = "prometheus.io/service-monitor";
-
 Value meta_of(const api::Controller& controller, const std::string& name,
               const Metadata& metadata) {
   return object_meta(name, controller.meta.ns, metadata, api::Controller::kResource,

@@ -13,6 +13,10 @@ namespace mainspring::op::build {
 // Of everything that belongs to a Controller: what the Controller carries itself, then `more`, then
 // our labels.
 Metadata controller_metadata(const api::Controller& controller, const api::TemplateMeta& more);
+// All services carry the same name and instance. A ServiceMonitor that took more than one would
+// have Prometheus ask every slurmctld twice.
+inline constexpr std::string_view kMonitorLabel = "prometheus.io/service-monitor";
+
 Labels controller_labels(const api::Controller& controller);
 
 // {metadata, spec}, without the volume that holds the state. kContract is what the public contract

@@ -13,6 +13,7 @@
 #include "api/names.h"
 #include "json/yaml.h"
 #include "operator/build/config_change.h"
+#include "operator/build/controller_names.h"
 #include "operator/build/metadata.h"
 #include "operator/build/takeover.h"
 #include "slurm/conf_lint.h"
@@ -172,6 +173,28 @@ TEST(ControllerBuild, RefusesSeveralSlurmctldWithoutSharedState) {
 TEST(ControllerBuild, HasNoMonitorWhereNoneIsWanted) {
   EXPECT_FALSE(controller_service_monitor(Example("minimal").inputs()));
   EXPECT_FALSE(controller_service_monitor(Example("external").inputs()));
+}
+
+TEST(ControllerNames, OfEachSlurmctldLeadToAnAddressThatStays) {
+  const Example example("ha");
+  const auto at = [](const Value& object, std::string_view pointer) {
+    const Value* const found = object.at_pointer(pointer);
+    return found == nullptr ? "(absent)" : json::to_text(*found);
+  };
+  const Value service = controller_member_service(*example.controller, 1);
+  EXPECT_EQ(at(service, "/metadata/name"), R"("slurm-controller-1")");
+  EXPECT_EQ(at(service, "/metadata/ownerReferences/0/uid"), R"("c-1")");
+  EXPECT_EQ(at(service, "/spec/selector/statefulset.kubernetes.io~1pod-name"),
+            R"("slurm-controller-1")");
+  EXPECT_EQ(at(service, "/spec/publishNotReadyAddresses"), "true");
+  EXPECT_EQ(at(service, "/spec/clusterIP"), "(absent)");  // One of its own.
+  const Value slice = controller_names(*example.controller, {"10.0.0.7", "10.0.0.8"});
+  EXPECT_EQ(at(slice, "/metadata/labels/kubernetes.io~1service-name"),
+            R"("slurm-controller-internal")");
+  EXPECT_EQ(at(slice, "/addressType"), R"("IPv4")");
+  EXPECT_EQ(at(slice, "/endpoints/1/hostname"), R"("slurm-controller-1")");
+  EXPECT_EQ(at(slice, "/endpoints/1/addresses"), R"(["10.0.0.8"])");
+  EXPECT_EQ(at(controller_names(*example.controller, {"fd00::1"}), "/addressType"), R"("IPv6")");
 }
 
 std::string restart_hash_of(std::string conf) {

@@ -143,14 +143,15 @@ Value patient_probe(std::string_view path) {
 }
 
 // Without privilege: what slurmd needs to become the job's user (SETUID, SETGID), to hand that user
-// the batch script (CHOWN), and to cancel (KILL). No cgroups: see is_unprivileged and cgroup_conf.
+// the batch script (CHOWN), and to cancel (KILL). sshd locks the part of it that speaks to
+// strangers up in an empty folder (SYS_CHROOT). No cgroups: see is_unprivileged and cgroup_conf.
 Value security_context(const api::NodeSet& nodeset) {
   if (is_unprivileged(nodeset)) {
-    return Value::object(
-        {{"privileged", false},
-         {"capabilities",
-          Value::object({{"drop", Value::array({"ALL"})},
-                         {"add", Value::array({"CHOWN", "KILL", "SETGID", "SETUID"})}})}});
+    Value capabilities = Value::array({"CHOWN", "KILL", "SETGID", "SETUID"});
+    if (nodeset.spec.ssh_enabled) capabilities.push_back("SYS_CHROOT");
+    return Value::object({{"privileged", false},
+                          {"capabilities", Value::object({{"drop", Value::array({"ALL"})},
+                                                          {"add", std::move(capabilities)}})}});
   }
   return Value::object(
       {{"privileged", true},

@@ -106,6 +106,14 @@ TEST(WorkerPod, WithoutPrivilegeHasTheFourCapabilitiesThatSuffice) {
                 worker_pod(set, make_template(set), {.ordinal = 0}, "5d8c"));
 }
 
+TEST(WorkerPod, WithoutPrivilegeButWithSshMayLockSshdUp) {
+  auto set = load<api::NodeSet>("unprivileged.nodeset.json");
+  set.spec.ssh_enabled = true;
+  const Value pod = worker_pod(set, make_template(set), {.ordinal = 0}, "5d8c");
+  EXPECT_EQ(*pod.at_pointer("/spec/containers/0/securityContext/capabilities/add"),
+            Value::array({"CHOWN", "KILL", "SETGID", "SETUID", "SYS_CHROOT"}));
+}
+
 TEST(WorkerPod, SharedObjectsBelongToAllSetsByName) {
   const auto set = [](const char* file) {
     return std::make_shared<const api::NodeSet>(load<api::NodeSet>(file));

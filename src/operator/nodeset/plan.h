@@ -68,8 +68,10 @@ struct Plan {
   std::vector<Condemned> condemned;
   std::vector<Removal> remove;  // Of the condemned, and pods that ended: may be deleted now.
   // Running and ready, yet a believable list of Slurm's does not have them: slurmd must register
-  // anew.
+  // anew. Of a list without any node: those that were idle when it had them.
   std::vector<std::size_t> unregistered;
+  // Ready workers that a fresh list without any node lacks, once it is no passing matter.
+  std::int32_t lost = 0;
   std::int32_t desired = 0;  // status.desired
 };
 

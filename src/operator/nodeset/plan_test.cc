@@ -255,5 +255,33 @@ TEST(Unregistered, AreThoseReadyForAMinuteThatABelievableListLacks) {
   EXPECT_FALSE(is_unregistered([](Sample& w) { w.nodeset.spec.replicas = 0; }));
 }
 
+TEST(Unregistered, AreIdleWorkersThatAListWithoutAnyNodeLacksForTwoMinutes) {
+  const auto is_unregistered = [](auto&& change) {
+    auto world = of(1, {{.name = "gpu-0",
+                         .knowledge = Knowledge::kUnknown,
+                         .empty_for = minutes(2),
+                         .shown = {"SlurmNodeStateIdle"}}});
+    change(world);
+    const Told told = world.plan();
+    EXPECT_THAT(told.remove, IsEmpty());
+    return !told.unregistered.empty();
+  };
+  EXPECT_TRUE(is_unregistered([](Sample&) {}));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].empty_for = seconds(119); }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].ready_since = kNow - seconds(119); }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].ready = false; }));
+  // Perhaps of another Slurm; at work when it was seen last.
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].shown = {}; }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].shown = {"SlurmNodeStateMixed"}; }));
+  EXPECT_FALSE(
+      is_unregistered([](Sample& w) { w.pods[0].shown.push_back("SlurmNodeStateCompleting"); }));
+  // To go, and nobody can say that it is drained.
+  EXPECT_FALSE(is_unregistered([](Sample& w) {
+    w.nodeset.spec.replicas = 0;
+    w.pods[0].cordon = "true";
+    w.pods[0].cordoned_for = "scale-in";
+  }));
+}
+
 }  // namespace
 }  // namespace mainspring::op

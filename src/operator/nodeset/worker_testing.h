@@ -45,6 +45,8 @@ struct Sketch {
   std::string reason;
   WallTime reason_since;
   std::string reservation;
+  std::optional<Duration> empty_for = {};  // With kUnknown: a list without any node.
+  std::vector<std::string> shown;          // Conditions of the pod that are true.
 };
 
 inline json::StringMap string_map(
@@ -94,7 +96,13 @@ inline kube::Pod pod_of(const Sketch& sketch) {
   kube::Condition ready{.type = "Ready"};
   ready.transition = sketch.ready_since;
   ready.status = sketch.ready ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse;
-  pod.status.conditions = {ready};
+  std::vector<kube::Condition> conditions = {ready};
+  for (const std::string& type : sketch.shown) {
+    kube::Condition condition{.type = kube::Text(type)};
+    condition.status = kube::ConditionStatus::kTrue;
+    conditions.push_back(condition);
+  }
+  pod.status.conditions = std::move(conditions);
   if (!sketch.node.empty() && sketch.kubelet_spoke) {
     kube::ContainerStatus slurmd{.name = "slurmd"};
     slurmd.has_id = sketch.container_made;
@@ -111,6 +119,7 @@ inline WorkerView view_of(const Sketch& sketch) {
     worker.node = kube_node(sketch.node, sketch.node_unschedulable);
   }
   worker.slurm.knowledge = sketch.knowledge;
+  worker.slurm.empty_for = sketch.empty_for;
   if (worker.slurm.present()) {
     auto node = std::make_shared<slurm::Node>();
     node->name = sketch.name;

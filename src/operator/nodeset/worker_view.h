@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/nodeset.h"
+#include "base/clock.h"
 #include "base/time.h"
 #include "kube/node.h"
 #include "kube/pod.h"
@@ -27,6 +28,9 @@ struct SlurmFacts {
   };
   Knowledge knowledge = Knowledge::kUnknown;
   std::shared_ptr<const slurm::Node> node;  // Set where kPresent.
+  // Set where kUnknown because a fresh list has not a single node, with for how long that has been
+  // so: slurmctld lost its state, or nobody has ever registered with it.
+  std::optional<Duration> empty_for = {};
 
   bool present() const { return knowledge == Knowledge::kPresent; }
 };

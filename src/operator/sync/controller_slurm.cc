@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "net/wait.h"
 #include "operator/sync/controller_sync.h"
 #include "slurm/cluster.h"
+#include "slurm/conf_hash.h"
 
 namespace mainspring::op {
 namespace {
@@ -13,12 +15,44 @@ namespace {
 using control::Key;
 using control::Requeue;
 
-// From the change of a pod to its files: the kubelet acts at once, and this is ample.
+// From the change of a pod to its files: the kubelet acts at once, and this is ample. Whether it
+// was enough is seen afterwards, see confirm().
 constexpr Duration kFilesArrive = seconds(5);
 // After a reconfigure that failed. The other queue, which shows that in the status, wakes this one.
 constexpr Duration kRetry = seconds(5);
+constexpr int kDoublings = 6;  // Five minutes: a reconfigure is no small thing to slurmctld.
+// slurmctld starts anew with the new files, which takes it from milliseconds to seconds.
+constexpr Duration kComesBack = seconds(15);
+constexpr Duration kLookEvery = milliseconds(500);
 // A standby that takes over is to be seen soon, and a ping costs slurmctld next to nothing.
 constexpr Duration kFollow = seconds(10);
+
+// What slurmctld runs with, before and after; unset where its API cannot say it.
+Task<Result<std::optional<slurm::RunningConf>>> running_conf(slurm::ClusterControl control) {
+  Result<slurm::RunningConf> now = co_await control.conf();
+  if (now) co_return *std::move(now);
+  if (now.error().code() == Code::kUnsupported) co_return std::nullopt;
+  co_return fail(std::move(now).error());
+}
+
+// A reconfigure is answered before it is done, and slurmctld reads whatever files the kubelet has
+// brought by then. So it has taken them up when another run of it shows the hash of the slurm.conf
+// that we wrote. Nothing shows which text of the other files it has; they come into the pod
+// together with slurm.conf, and where they alone changed the kubelet's promptness is trusted.
+Task<Result<void>> confirm(slurm::ClusterControl control, const Clock* clock, std::int64_t before,
+                           std::optional<std::uint32_t> hash) {
+  const TimePoint end = clock->now() + kComesBack;
+  Error last(Code::kTransient, "slurmctld has not come back from its reconfigure");
+  while (clock->now() < end) {
+    MS_CO_CHECK(co_await net::sleep(kLookEvery));
+    const auto now = co_await control.conf();
+    if (!now) last = now.error();
+    if (!now || now->boot_time == before) continue;
+    if (!hash || now->file_hash == 0 || now->file_hash == *hash) co_return Result<void>();
+    co_return fail(Code::kTransient, "the new files have not arrived in its pod yet");
+  }
+  co_return fail(std::move(last));
+}
 
 }  // namespace
 
@@ -27,11 +61,13 @@ Task<Result<Requeue>> ControllerSync::reconcile_slurm(Key key) {
   if (!controller || controller->meta.deleting() || controller->spec.external) co_return Requeue{};
   const std::shared_ptr<SlurmCluster> cluster = world_.slurm.find(key.view());
   if (!cluster) co_return Requeue{};
-  MS_CO_TRY(Requeue again, co_await take_up(controller, cluster));
-  if (controller->replicas() > 1) {
+  // First, since nobody reaches a slurmctld that has just taken over before this.
+  const bool several = controller->replicas() > 1;
+  if (several) {
     MS_CO_CHECK(co_await follow_active(controller, cluster));
-    again.after = std::min(again.after.value_or(kFollow), kFollow);
   }
+  MS_CO_TRY(Requeue again, co_await take_up(controller, cluster));
+  if (several) again.after = std::min(again.after.value_or(kFollow), kFollow);
   co_return again;
 }
 
@@ -47,13 +83,23 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   if (world_.clock.now() < due) co_return Requeue{due - world_.clock.now()};
 
   const slurm::ClusterControl control(cluster->client());
-  const Result<void> done = co_await control.reconfigure();
+  const auto map = world_.config_maps.get(controller->meta.ns,
+                                          api::controller_config_name(controller->meta.name));
+  const auto text = map ? map->data.find("slurm.conf") : std::nullopt;
+  const auto before = co_await running_conf(control);
+  Result<void> done;
+  if (!before) done = fail(before.error());
+  if (before) done = co_await control.reconfigure();
+  if (done && *before) {
+    done = co_await confirm(control, &world_.clock, (*before)->boot_time,
+                            text ? slurm::conf_hash(*text) : std::nullopt);
+  }
   // The map may have changed meanwhile.
   Memory& memory = memory_[ObjectKey(controller->meta.key())];
   if (!done) {
-    memory.trouble =
-        fmt::format("slurmctld could not be asked to take it up: {}", done.error().to_string());
-    memory.try_again = world_.clock.now() + kRetry;
+    memory.trouble = fmt::format("slurmctld has not taken it up yet: {}", done.error().to_string());
+    memory.try_again = world_.clock.now() + kRetry * (1 << std::min(memory.failures, kDoublings));
+    ++memory.failures;
     queue_.enqueue(controller->meta.key());
     co_return fail(done.error());
   }
@@ -61,6 +107,7 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
     memory.taken_up = wanted.hash;
     memory.taken_up_at = world_.clock.wall_now();
     memory.trouble.clear();
+    memory.failures = 0;
   }
   queue_.enqueue(controller->meta.key());
   co_return Requeue{};
@@ -68,7 +115,7 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
 
 Task<Result<void>> ControllerSync::follow_active(ControllerPtr controller,
                                                  std::shared_ptr<SlurmCluster> cluster) {
-  const slurm::ClusterControl control(cluster->client());
+  const slurm::ClusterControl control(cluster->pinger());
   MS_CO_TRY(const std::vector<slurm::Ping> pings, co_await control.ping());
   // In the order of SlurmctldHost. The first that responds is the one in charge; where none does
   // nothing is known, and the label stays where it is.

@@ -198,7 +198,7 @@ Task<Result<void>> ControllerSync::services(Parts parts) {
   MS_CO_CHECK(co_await ensure(&world_, ref(*parts->controller), kube::Service::kResource,
                               std::move(client),
                               seen(world_.services, meta.ns, api::controller_name(meta.name))));
-  co_return Result<void>();
+  co_return co_await members(parts->controller);
 }
 
 Task<Result<void>> ControllerSync::config_map(Parts parts) {
@@ -315,6 +315,7 @@ Task<Result<void>> ControllerSync::bring_files(Parts parts, std::string hash) {
     // Back to files that were taken up before is a change all the same.
     memory.taken_up.clear();
     memory.trouble.clear();
+    memory.failures = 0;
   }
   co_return Result<void>();
 }

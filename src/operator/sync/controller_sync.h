@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "control/controller.h"
+#include "control/object_meta.h"
 #include "operator/sync/config_plan.h"
 #include "operator/sync/controller_inputs.h"
 #include "operator/sync/ensure.h"
@@ -40,6 +41,7 @@ class ControllerSync {
     WallTime taken_up_at;
     std::string trouble;
     TimePoint try_again;  // Not before this, after it could not be taken up.
+    int failures = 0;     // To take it up, one after the other.
     // Of the ServiceMonitor, for which there is no cache; unset: not known.
     std::optional<kube::Meta> monitor;
     bool no_monitor = false;           // Known not to be there.
@@ -61,6 +63,7 @@ class ControllerSync {
   Task<Result<ConfigPlan>> keep(Parts parts);
   ConfigFacts facts(const ControllerParts& parts) const;
   Task<Result<void>> services(Parts parts);
+  Task<Result<void>> members(ControllerPtr controller);
   Task<Result<void>> config_map(Parts parts);
   Task<Result<void>> stateful_set(Parts parts, std::string annotation);
   Task<Result<void>> service_monitor(Parts parts);
@@ -77,6 +80,7 @@ class ControllerSync {
   Task<Result<void>> mark_active(ControllerPtr controller, std::string pod);
 
   World& world_;
+  Store<control::ObjectMeta>& slices_;
   control::Controller& queue_;
   control::Controller& slurm_queue_;
   std::unordered_map<ObjectKey, Memory, KeyHash, KeyEqual> memory_;

@@ -3,6 +3,7 @@
 
 #include "api/names.h"
 #include "base/rfc3339.h"
+#include "operator/build/login_names.h"
 #include "operator/sync/controller_sync.h"
 
 namespace mainspring::op {
@@ -80,6 +81,11 @@ api::ConfigStatus stored(api::ConfigStatus config) {
 
 ControllerSync::ControllerSync(World& world)
     : world_(world),
+      slices_(world.manager.store<control::ObjectMeta>(
+          build::kEndpointSlices,
+          {{},
+           fmt::format("endpointslice.kubernetes.io/managed-by={}", build::kSliceManager),
+           {}})),
       queue_(world.manager.add({.name = "controller",
                                 .reconcile = [this](Key key) { return reconcile(std::move(key)); },
                                 .workers = world.options.workers})),
@@ -103,6 +109,7 @@ void ControllerSync::watch() {
   queue_.watch(world_.controllers);
   queue_.watch<kube::StatefulSet>(world_.stateful_sets, owned);
   queue_.watch<kube::Service>(world_.services, owned);
+  queue_.watch<control::ObjectMeta>(slices_, owned);
   queue_.watch<kube::Pod>(world_.pods, pods);
   queue_.wait_for(world_.claims);
   slurm_queue_.watch(world_.controllers);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/names.h"
 #include "control/finalizer.h"
 #include "net/wait.h"
@@ -60,6 +62,13 @@ std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
   }
   if (!differs) return std::nullopt;
   return update;
+}
+
+// Time alone decides when they are believed to be forgotten.
+bool awaits_registration(const NodeSetView& view) {
+  return std::any_of(view.workers.begin(), view.workers.end(), [](const WorkerView& worker) {
+    return worker.pod->ready() && !worker.pod->meta.deleting() && !worker.slurm.present();
+  });
 }
 
 bool needs_slurm(Evidence evidence) {
@@ -123,8 +132,13 @@ Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
   const NodeSetView now = shared_.view(*nodeset);
   const Plan plan = make_plan(now);
   MS_CO_CHECK(co_await remove_drained(nodeset, slurm, &now, &plan));
-  if (!plan.remove.empty() || !plan.unregistered.empty()) co_return Requeue{kLimited};
-  co_return Requeue{};
+  if (plan.lost > 0) {
+    warn(world_, ref(*nodeset), "SlurmHasNoNodes",
+         fmt::format("slurmctld knows no node at all, though {} workers are ready: {}", plan.lost,
+                     "bring its state back, or they register anew, the idle ones first"));
+  }
+  const bool more = !plan.remove.empty() || !plan.unregistered.empty();
+  co_return more || awaits_registration(now) ? Requeue{kLimited} : Requeue{};
 }
 
 Task<Result<void>> NodeSetSlurmSync::tell_slurm(NodeSetPtr nodeset, SlurmPtr slurm,

@@ -61,6 +61,12 @@ Situation situation_of(const Plan& plan, const Counters& now, const SlurmCluster
   if (failure != nullptr) {
     all.degraded_reason = "SyncFailed";
     all.degraded_message = failure->to_string();
+  } else if (plan.lost > 0) {
+    all.degraded_reason = "SlurmHasNoNodes";
+    all.degraded_message = fmt::format(
+        "slurmctld knows no node at all, though {} workers are ready; its state is lost, or this "
+        "is another Slurm",
+        plan.lost);
   } else if (!plan.unregistered.empty()) {
     all.degraded_reason = "WorkersNotRegistered";
     all.degraded_message =

@@ -219,6 +219,7 @@ Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const
   for (const WorkerView& worker : view.workers) {
     const bool matures = worker.pod->ready() && !worker.pod->meta.deleting() &&
                          !is_available(view.nodeset, *worker.pod, view.now);
+    if (worker.slurm.empty_for) sooner(kWhileGoing);
     if (matures) sooner(seconds(view.nodeset.spec.min_ready_seconds) + seconds(1));
   }
   // Nobody tells when the limit of deletions lets the next ones go.

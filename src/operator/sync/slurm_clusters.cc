@@ -55,12 +55,17 @@ slurm::CacheOptions cache_options(const SlurmClusters::Tools& tools) {
 }  // namespace
 
 SlurmFacts SlurmCluster::facts(std::string_view node) {
-  if (!cache().nodes_freshness().fresh()) return {};
+  const bool fresh = cache().nodes_freshness().fresh();
+  if (!fresh || cache().nodes().size() > 0) empty_since_.reset();
+  if (!fresh) return {};
   if (auto found = cache().nodes().get({}, node)) {
     return {SlurmFacts::Knowledge::kPresent, std::move(found)};
   }
   // A list without a single node is what a slurmctld with lost state gives.
-  if (cache().nodes().size() == 0) return {};
+  if (cache().nodes().size() == 0) {
+    if (!empty_since_) empty_since_ = now();
+    return {.empty_for = now() - *empty_since_};
+  }
   return {SlurmFacts::Knowledge::kAbsent, nullptr};
 }
 
@@ -68,25 +73,32 @@ class SlurmClusters::Live final : public SlurmCluster {
  public:
   Live(const Tools& tools, std::string url, std::shared_ptr<ReplaceableTokens> tokens,
        slurm::Client::Options options)
-      : url_(std::move(url)),
+      : executor_(tools.executor),
+        url_(std::move(url)),
         tokens_(std::move(tokens)),
         governor_(tools.executor, tools.random, {}),
+        ping_governor_(tools.executor, tools.random, {}),
+        pinger_(tools.transport, tools.executor, tools.random, ping_governor_, options),
         client_(tools.transport, tools.executor, tools.random, governor_, std::move(options)),
         source_(client_),
         cache_(tools.executor, tools.random, source_, cache_options(tools)),
         tasks_(tools.executor) {}
 
   slurm::Client& client() override { return client_; }
+  slurm::Client& pinger() override { return pinger_; }
   slurm::Cache& cache() override { return cache_; }
   const std::string& url() const { return url_; }
   ReplaceableTokens& tokens() { return *tokens_; }
   void start() { tasks_.spawn(cache_.run()); }
 
  private:
+  TimePoint now() const override { return executor_.now(); }
+
+  net::Executor& executor_;
   const std::string url_;
   std::shared_ptr<ReplaceableTokens> tokens_;
-  slurm::Governor governor_;
-  slurm::Client client_;
+  slurm::Governor governor_, ping_governor_;
+  slurm::Client pinger_, client_;
   slurm::RestSource source_;
   slurm::Cache cache_;
   net::TaskGroup tasks_;  // Last: what runs ends before what it uses.

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,11 +32,19 @@ class SlurmCluster {
  public:
   virtual ~SlurmCluster() = default;
   virtual slurm::Client& client() = 0;
+  // For pings alone, which slurmrestd answers whatever slurmctld does. Everything else fails while
+  // clients are sent to a slurmctld in standby, and then is held back; what ends that is a ping.
+  virtual slurm::Client& pinger() = 0;
   virtual slurm::Cache& cache() = 0;
 
   // What is known of the node: unknown unless the list is fresh; absent only where that list is not
   // empty.
   SlurmFacts facts(std::string_view node);
+
+ private:
+  virtual TimePoint now() const = 0;
+  // Since when every list that facts() saw was fresh and without a node.
+  std::optional<TimePoint> empty_since_;
 };
 
 class SlurmClusters {
