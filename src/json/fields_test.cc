@@ -25,7 +25,7 @@ const Record kRecord{.boards = 1, .cores = 16, .cpus = 32, .name = "n1", .addres
 const std::vector<std::string> kMembers = {R"("boards":1)", R"("cores":16)", R"("cpus":32)",
                                            R"("name":"n1")", R"("address":"::1")"};
 // Among them keys that differ from those of the table in little, and one written with an escape.
-const std::vector<std::string> kStrangers = {R"("coves":{"cores":9,"name":[{}]})", R"("":"")",
+const std::vector<std::string> kStrangers = {R"("coves":{"cores":9,"name":[{}]})", R"("" : "")",
                                              R"("cpu":7)", R"("na\u006de_":null)", R"( "x" : -1 )"};
 
 std::string object_of(const std::vector<std::string>& members) {
@@ -44,6 +44,7 @@ void for_each_order(Fn fn) {
   std::vector<std::size_t> order = {0, 1, 2, 3, 4};
   do {
     std::vector<std::string> members;
+    members.reserve(order.size());
     for (const std::size_t i : order) members.push_back(kMembers[i]);
     fn(members);
   } while (std::next_permutation(order.begin(), order.end()));
@@ -144,8 +145,9 @@ TEST(Fields, TakeNumbersOfEveryLength) {
   for (const char digit : std::string_view("1234567890123456789")) {
     digits += digit;
     expected = expected * 10 + static_cast<std::uint64_t>(digit - '0');
-    const auto read =
-        decode<Numbers>(reader, "{\"large\" : " + digits + " ,\"any\":" + digits + "}");
+    std::string text = R"({"large" : )";
+    text.append(digits).append(R"( ,"any":)").append(digits).append("}");
+    const auto read = decode<Numbers>(reader, text);
     ASSERT_TRUE(read) << read.error().to_string();
     EXPECT_EQ(read->large, expected);
     EXPECT_EQ(read->any.integer, static_cast<std::int64_t>(expected));

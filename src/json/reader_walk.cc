@@ -87,7 +87,7 @@ bool Reader::enter(char open) {
 [[gnu::always_inline]] inline bool Reader::take_string(std::string_view& out) {
   char* const begin = text_ + *next_ + 1;
   if (*begin == '"') {  // Every third string of Slurm's is empty.
-    out = std::string_view(begin, 0);
+    out = std::string_view(begin, begin);
     ++next_;
     return true;
   }
