@@ -157,7 +157,9 @@ std::string LabelRequirement::to_string() const {
   std::string text = key_;
   text += word(op_);
   if (is_set(op_)) {
-    text += "(" + join(values_, ",") + ")";
+    // Parentheses with nothing in them are refused; a comma has an empty value on each side.
+    const bool only_empty = values_.size() == 1 && values_.front().empty();
+    text += "(" + (only_empty ? "," : join(values_, ",")) + ")";
   } else if (!values_.empty()) {
     text += values_.front();
   }

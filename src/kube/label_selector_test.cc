@@ -75,6 +75,7 @@ TEST(LabelSelector, IsWrittenSortedAndReadBack) {
   ASSERT_TRUE(selector);
   EXPECT_EQ(selector->to_string(), "a==1,a in (1),b notin (x,y),!c,d>3,e!=f,z");
   EXPECT_EQ(LabelSelector::parse(selector->to_string()), selector);
+  EXPECT_EQ(LabelSelector::parse("a in (,)")->to_string(), "a in (,)");
 }
 
 TEST(LabelSelector, OfAnyRequirementsComesBackFromItsText) {
