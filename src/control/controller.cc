@@ -31,6 +31,16 @@ bool fails_again(Code code) {
          code == Code::kUnsupported;
 }
 
+// Somebody else wrote first, and the watch has not told us yet: with many writers that is routine,
+// and the next try comes within milliseconds. Where it goes on, two of them fight.
+LogLevel level_of(const Error& error, int retries) {
+  constexpr int kRoutine = 3;
+  if (error.code() == Code::kConflict) {
+    return retries <= kRoutine ? LogLevel::kDebug : LogLevel::kWarn;
+  }
+  return error.retryable() ? LogLevel::kWarn : LogLevel::kError;
+}
+
 // Lets everything else on the loop have its turn: a reconcile that never had to wait would hold up
 // sockets and timers for as long as the line is.
 net::Task<Result<void>> yield() {
@@ -203,12 +213,10 @@ void Controller::settle_failure(const WorkQueue::Lease& lease, const Error& erro
   const Duration own = fails_again(error.code()) ? options_.slow_retry : Duration::zero();
   const Duration at_least = std::max(own, error.retry_after().value_or(Duration::zero()));
   queue_.add_backed_off(lease.key().view(), lease.priority(), at_least);
-  const bool passing = error.retryable() || error.code() == Code::kConflict;
-  log_.log(passing ? LogLevel::kWarn : LogLevel::kError, "reconcile failed",
-           {{"key", name},
-            {"code", to_string(error.code())},
-            {"error", error},
-            {"retries", queue_.retries(lease.key().view())}});
+  const int retries = queue_.retries(lease.key().view());
+  log_.log(
+      level_of(error, retries), "reconcile failed",
+      {{"key", name}, {"code", to_string(error.code())}, {"error", error}, {"retries", retries}});
 }
 
 // Looks now and then, only while there is something that could be stuck.

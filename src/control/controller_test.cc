@@ -228,6 +228,24 @@ TEST_F(ControllerTest, AFailureIsLoggedWithItsContextAndTriedAgainWithAGrowingDe
   EXPECT_TRUE(has_line(R"(workqueue_retries_total{name="thing"} 2)"));
 }
 
+TEST_F(ControllerTest, AConflictIsWorthAWarningOnlyWhereItGoesOn) {
+  behaviours_["a"].results = {fail(Code::kConflict, "the object has been modified")};
+  start();
+  fill({"a"});
+  const auto warned = [this] {
+    const auto lines = sink_->lines();
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find("reconcile failed") != std::string::npos &&
+             line.find("WARN") != std::string::npos;
+    });
+  };
+  executor_.advance(seconds(3));
+  EXPECT_EQ(started_, (std::vector<std::string>{"a", "a", "a"}));
+  EXPECT_FALSE(warned());
+  executor_.advance(seconds(60));
+  EXPECT_TRUE(warned());
+}
+
 TEST_F(ControllerTest, ARetryWaitsAsLongAsTheOtherSideAsked) {
   behaviours_["a"].results = {
       fail(Error(Code::kThrottled, "too many requests").with_retry_after(seconds(17))), Requeue{}};

@@ -16,7 +16,7 @@ constexpr Duration kLeastPace = milliseconds(1);
 constexpr Duration kLongestPulse = minutes(2);
 
 PaceOptions calm(const CacheOptions& options, Duration pace) {
-  return {.pace = pace, .share = options.share};
+  return {.pace = pace, .share = options.share, .savings = options.savings};
 }
 
 PaceOptions pulsing(const CacheOptions& options) {

@@ -54,6 +54,9 @@ struct CacheOptions {
   Duration full_jobs_pace = minutes(10);
   // The largest share of time that answers of one kind may take while nobody waits.
   double share = 0.003;
+  // Of how much time that share may be saved up and taken at once. A change after a time without
+  // any is then seen at once, and so are a few after it.
+  Duration savings{};
   // Stale when not confirmed for this long and something fails, or for three intervals if that is
   // later and nothing seems to.
   Duration stale_after = seconds(60);

@@ -40,7 +40,43 @@ TEST(Pace, GivesALargerShareToWhoeverIsInAHurryAndNoMore) {
   EXPECT_EQ(pace.due(), kStart + seconds(10));
   pace.began(kStart + seconds(10));
   pace.succeeded(kStart + seconds(10));
-  EXPECT_EQ(pace.due(), kStart + seconds(20));
+  EXPECT_EQ(pace.due(), kStart + seconds(100)) << "what was cheap does not pay for what was dear";
+}
+
+TEST(Pace, SavesUpWhatIsNotTakenAndTakesItAtOnce) {
+  Pace pace({.pace = seconds(1), .share = 0.05, .savings = minutes(1)});
+  const auto ask = [&pace](TimePoint at, Duration cost) {
+    pace.began(at);
+    pace.spent(cost);
+    pace.succeeded(at);
+    return pace.due() - at;
+  };
+  EXPECT_EQ(ask(kStart, milliseconds(5)), seconds(1));
+  // A minute of a twentieth is three seconds. They are taken one after the other, and then it is
+  // each answer's own price again.
+  TimePoint now = kStart + hours(1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(ask(now, seconds(1)), seconds(1)) << i;
+    now += seconds(1);
+  }
+  EXPECT_EQ(ask(now, seconds(1)), seconds(17));
+  EXPECT_EQ(pace.interval(), seconds(17));
+  now = pace.due();
+  EXPECT_EQ(ask(now, seconds(1)), seconds(20));
+  EXPECT_EQ(ask(now + seconds(20), milliseconds(5)), seconds(1));
+}
+
+TEST(Pace, DoesNotAddUpWhatWasTakenInAHurry) {
+  Pace pace({.pace = seconds(1), .share = 0.05, .hurry_share = 0.5});
+  TimePoint now = kStart;
+  for (int i = 0; i < 100; ++i) {
+    pace.hurry(now);
+    pace.began(now);
+    pace.spent(seconds(1));
+    pace.succeeded(now);
+    now += seconds(2);
+  }
+  EXPECT_LE(pace.due(), now + seconds(20));
 }
 
 TEST(Pace, RemembersAHurryThatCameWhileItRan) {

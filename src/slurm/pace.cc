@@ -7,7 +7,6 @@ namespace {
 
 // Fewer are read one by one whatever was learned: a list also costs memory over there.
 constexpr std::size_t kAlwaysSingle = 32;
-// However dear, now and then it is looked.
 
 Duration spread(Duration cost, double share) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(cost) / share);
@@ -40,6 +39,9 @@ void Pace::spent(Duration cost) { spending_ += cost; }
 void Pace::succeeded(TimePoint now) {
   ended_ = now;
   cost_ = spending_;
+  // What somebody in a hurry took beyond the share is not added up: calm ones would wait for ever.
+  const TimePoint from = std::clamp(paid_, now - options_.savings, now);
+  paid_ = std::max(paid_, from + std::min(spread(cost_, options_.share), options_.longest));
   confirmed_ = began_;
   retry_.reset();
   backoff_.reset();
@@ -54,7 +56,7 @@ void Pace::failed(TimePoint now, const Error& error, Random& random) {
 }
 
 Duration Pace::interval() const {
-  return std::max(options_.pace, std::min(spread(cost_, options_.share), options_.longest));
+  return ended_ ? std::max(options_.pace, paid_ - *ended_) : options_.pace;
 }
 
 bool list_is_cheaper(std::size_t count, Duration single_cost, Duration list_cost) {

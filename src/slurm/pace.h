@@ -1,10 +1,11 @@
 // slurm/pace.h
 //
 // When to ask Slurm for one kind of thing again. The dearer the last answer was, the later: what we
-// take of the server's time stays within a share, from ten nodes to ten thousand. Somebody in a
-// hurry gets a larger share, and after a failure comes a growing, jittered wait that no hurry
-// shortens. Also remembers as of when the last good answer holds. A value without I/O, owned by the
-// change cache, one for each kind of request.
+// take of the server's time stays within a share, from ten nodes to ten thousand. Where little was
+// taken for a while, some of it is saved up, so that a few dear answers in a row are not waited
+// for. Somebody in a hurry gets a larger share, and after a failure comes a growing, jittered wait
+// that no hurry shortens. Also remembers as of when the last good answer holds. A value without
+// I/O, owned by the change cache, one for each kind of request.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@ struct PaceOptions {
   double share = 0.003;            // The largest share of time that answers may take then,
   double hurry_share = 0.1;        // and while somebody is.
   Duration longest = minutes(10);  // However dear it is: an answer may have been slow for once.
+  Duration savings{};              // The longest time whose share can be saved up.
   Backoff::Options backoff{.first = milliseconds(500), .max = seconds(30)};
 };
 
@@ -41,7 +43,7 @@ class Pace {
   void succeeded(TimePoint now);
   void failed(TimePoint now, const Error& error, Random& random);
 
-  // From one success to the next, as things go.
+  // From the last success to the next, while nobody is in a hurry.
   Duration interval() const;
   Duration cost() const { return cost_; }
   // The beginning of the last turn that succeeded: the answer is at least as new.
@@ -53,6 +55,8 @@ class Pace {
   PaceOptions options_;
   Backoff backoff_;
   std::optional<TimePoint> began_, ended_, confirmed_, hurried_, retry_;
+  // What was asked is within the share by then. In the past where something is saved up.
+  TimePoint paid_;
   Duration spending_{}, cost_{};
   std::string why_;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/names.h"
+#include "base/rfc3339.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/placement.h"
 #include "operator/nodeset/worker_view.h"
@@ -48,6 +49,29 @@ TEST(WorkerView, OnTheHostsNetworkAWorkerHasTheNamesOfItsNode) {
       "nodeset.slinky.slurm.net/pod-hostname":"a1"}},
       "spec":{"hostNetwork":true,"nodeName":"a1.x","hostname":"a1"}})")),
             "a1");
+}
+
+TEST(WorkerView, AWorkerIsAboutToRegisterWhileItHasJustStartedAndSlurmDoesNotCallItUp) {
+  using Knowledge = SlurmFacts::Knowledge;
+  using slurm::NodeState;
+  const auto ready = *parse_rfc3339("2026-11-16T10:00:00Z");
+  WorkerView worker;
+  worker.pod = std::make_shared<kube::Pod>(pod(R"({"metadata":{"name":"gpu-0"},"status":{
+      "phase":"Running","conditions":[{"type":"Ready","status":"True",
+      "lastTransitionTime":"2026-11-16T10:00:00Z"}]}})"));
+  const auto about_to = [&](Knowledge knowledge, NodeState state = {}) {
+    auto node = std::make_shared<slurm::Node>();
+    node->state = state;
+    worker.slurm = {knowledge, knowledge == Knowledge::kPresent ? node : nullptr};
+    return is_about_to_register(worker, ready + minutes(1));
+  };
+  EXPECT_FALSE(about_to(Knowledge::kUnknown));
+  EXPECT_FALSE(about_to(Knowledge::kPresent, NodeState(NodeState::Base::kIdle)));
+  EXPECT_TRUE(about_to(Knowledge::kPresent, NodeState(NodeState::Base::kDown)));
+  EXPECT_TRUE(about_to(Knowledge::kAbsent));
+  EXPECT_FALSE(is_about_to_register(worker, ready + minutes(3))) << "that was long ago";
+  worker.pod = std::make_shared<kube::Pod>(pod(R"({"metadata":{"name":"gpu-0"}})"));
+  EXPECT_FALSE(is_about_to_register(worker, ready)) << "not ready";
 }
 
 TEST(WorkerView, OrdinalsAreReadWhateverTheirPadding) {

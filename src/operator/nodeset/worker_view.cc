@@ -41,6 +41,18 @@ std::string_view label_of(const kube::Pod& pod, std::string_view key) {
 
 }  // namespace
 
+bool is_about_to_register(const WorkerView& worker, WallTime now) {
+  constexpr Duration kJustNow = minutes(2);
+  const kube::Pod& pod = *worker.pod;
+  if (!pod.ready() || pod.meta.deleting()) return false;
+  if (now - kube::find_condition(pod.status.conditions, "Ready")->transition > kJustNow) {
+    return false;
+  }
+  if (!worker.slurm.present()) return worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent;
+  const slurm::NodeState state = worker.slurm.node->state;
+  return state.is_down() || !state.is_known() || state.has(slurm::NodeState::Flag::kNotResponding);
+}
+
 std::string slurm_node_name(const kube::Pod& pod) {
   // With the host's network slurmd takes the host's name. In DaemonSet mode the pod-hostname label
   // is that name, or its override; in StatefulSet mode no name is known before the pod is

@@ -41,6 +41,9 @@ struct WorkerView {
   SlurmFacts slurm;
 };
 
+// Its slurmd has just started: it is about to be added to Slurm's nodes, or to be called up again.
+bool is_about_to_register(const WorkerView& worker, WallTime now);
+
 // The name by which Slurm knows the worker: the pod-hostname label where it is set, else
 // spec.hostname, else the pod's name; with hostNetwork in StatefulSet mode the Kubernetes node's
 // name, which is empty until the pod is scheduled.

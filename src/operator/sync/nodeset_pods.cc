@@ -20,8 +20,11 @@ namespace {
 using control::EventType;
 
 constexpr std::size_t kAtOnce = 16;
+// Each new pod makes work for schedulers, kubelets and us: with few creations at a time, that work
+// gets before the rest of them.
+constexpr std::size_t kCreationsAtOnce = 64;
 // Of one pass; the events of these lead to the next.
-constexpr std::size_t kMostCreations = 500;
+constexpr std::size_t kMostChanges = 500;
 
 // The cordon of a pod and nothing else of what is shown on it.
 PodProjection as_it_is(const kube::Pod& pod) {
@@ -73,7 +76,7 @@ Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr co
   MS_CO_TRY(const json::Value* made, shared_.pod_template(*nodeset, *controller));
   const auto pod_template = std::make_shared<const json::Value>(*made);
   std::vector<Creation> wanted = plan->create;
-  if (wanted.size() > kMostCreations) wanted.resize(kMostCreations);
+  wanted.resize(std::min(wanted.size(), kMostChanges));
   world_.events.event(ref(*nodeset), EventType::kNormal, "ScalingUp", "ScaleUp",
                       fmt::format("Creating {} of {} pods", wanted.size(), plan->desired));
   co_return co_await in_parallel<Creation>(
@@ -81,7 +84,7 @@ Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr co
       [this, nodeset, pod_template, hash = view->revision_hash](Creation one) {
         return create_pod(nodeset, pod_template, hash, std::move(one));
       },
-      kAtOnce, AtFailure::kStop);
+      kCreationsAtOnce, AtFailure::kStop);
 }
 
 Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
@@ -143,6 +146,7 @@ Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan*
   // Those that are kept after all come first, and what comes of it leads to the next pass: while
   // both are cordoned, more workers are missing than may be.
   if (!lifted.empty()) co_return co_await patch_pods(std::move(lifted));
+  cordoned.resize(std::min(cordoned.size(), kMostChanges));
   for (const PodChange& change : cordoned) {
     if (change.event == nullptr) continue;
     world_.events.event(ref(view->nodeset), EventType::kNormal, change.event, "Drain",

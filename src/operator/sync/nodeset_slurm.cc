@@ -24,7 +24,12 @@ using control::Requeue;
 using Evidence = Removal::Evidence;
 
 constexpr std::size_t kAtOnce = 8;
-constexpr Duration kSettle = milliseconds(20);
+// Those that are drained at once go while others are still being told; and nothing is decided on a
+// view that is older than it takes to tell so many.
+constexpr std::size_t kRound = 64;
+// Well within the deadline of a reconcile.
+constexpr Duration kLongestPass = seconds(30);
+constexpr Duration kSoon = milliseconds(20);
 constexpr Duration kSlurmAway = seconds(5);
 constexpr Duration kLimited = seconds(10);
 
@@ -64,15 +69,15 @@ std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
   return update;
 }
 
+bool needs_slurm(Evidence evidence) {
+  return evidence == Evidence::kDrained || evidence == Evidence::kAbsent;
+}
+
 // Time alone decides when they are believed to be forgotten.
 bool awaits_registration(const NodeSetView& view) {
   return std::any_of(view.workers.begin(), view.workers.end(), [](const WorkerView& worker) {
     return worker.pod->ready() && !worker.pod->meta.deleting() && !worker.slurm.present();
   });
-}
-
-bool needs_slurm(Evidence evidence) {
-  return evidence == Evidence::kDrained || evidence == Evidence::kAbsent;
 }
 
 }  // namespace
@@ -115,45 +120,85 @@ void NodeSetSlurmSync::watch(control::Controller& queue) {
 }
 
 Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
-  MS_CO_CHECK(co_await net::sleep(kSettle));
-  const NodeSetPtr nodeset = world_.nodesets.get(key.view());
-  if (!nodeset) co_return Requeue{};
-  const SlurmPtr slurm = shared_.slurm_of(*nodeset);
-  if (!slurm) co_return Requeue{};  // Its coming wakes this key.
-  if (!slurm->cache().nodes_freshness().fresh()) co_return Requeue{kSlurmAway};
+  MS_CO_CHECK(co_await net::sleep(shared_.settle_time(key.view())));
+  Pass pass{.nodeset = world_.nodesets.get(key.view())};
+  if (!pass.nodeset) co_return Requeue{};
+  pass.slurm = shared_.slurm_of(*pass.nodeset);
+  if (!pass.slurm) co_return Requeue{};  // Its coming wakes this key.
+  if (!pass.slurm->cache().nodes_freshness().fresh()) co_return Requeue{kSlurmAway};
 
-  const NodeSetView view = shared_.view(*nodeset);
-  MS_CO_CHECK(co_await tell_slurm(nodeset, slurm, &view));
-  MS_CO_CHECK(co_await reservation(nodeset, slurm, &view));
-  MS_CO_CHECK(co_await prune(nodeset, slurm));
+  const NodeSetPtr seen = pass.nodeset;
+  const NodeSetView view = shared_.view(*seen);
+  MS_CO_CHECK(pass.note(co_await reservation(seen, pass.slurm, &view)));
+  MS_CO_CHECK(pass.note(co_await prune(seen, pass.slurm)));
+  for (const TimePoint end = world_.clock.now() + kLongestPass; !pass.over;) {
+    if (world_.clock.now() >= end) co_return Requeue{kSoon};
+    pass.nodeset = world_.nodesets.get(key.view());
+    if (!pass.nodeset || pass.nodeset->meta.uid != seen->meta.uid) co_return Requeue{kSoon};
+    MS_CO_CHECK(co_await round(&pass));
+  }
+  if (pass.failure) co_return fail(*std::move(pass.failure));
+  co_return pass.next;
+}
+
+// What Slurm refuses must not keep the others from their turn. Where it does not answer, nobody's
+// turn has come.
+Result<void> NodeSetSlurmSync::Pass::note(const Result<void>& step) {
+  if (step) return {};
+  if (step.error().retryable() || step.error().code() == Code::kCancelled) {
+    return fail(step.error());
+  }
+  if (!failure) failure = step.error();
+  return {};
+}
+
+Task<Result<void>> NodeSetSlurmSync::round(Pass* pass) {
+  const NodeSetView before = shared_.view(*pass->nodeset);
+  std::vector<WorkerView> some = next_to_tell(*pass, before);
+  pass->over = some.size() < kRound;
+  const auto told = co_await in_parallel<WorkerView>(
+      std::move(some),
+      [this, nodeset = pass->nodeset, slurm = pass->slurm](WorkerView worker) {
+        return tell_one(nodeset, slurm, std::move(worker));
+      },
+      kAtOnce);
+  MS_CO_CHECK(pass->note(told));
+
   // What has been done and is not seen yet would be decided again, on what was before.
-  if (const auto unseen = shared_.expectations.wait(nodeset->meta.uid)) co_return Requeue{*unseen};
-  // Slurm has been asked and told much meanwhile.
+  pass->next = {shared_.expectations.wait(pass->nodeset->meta.uid)};
+  if (pass->next.after) co_return Result<void>();
+  // Slurm has been asked and told much meanwhile, and so have we.
+  const NodeSetPtr nodeset = world_.nodesets.get(pass->nodeset->meta.key());
+  if (!nodeset || nodeset->meta.uid != pass->nodeset->meta.uid) co_return Result<void>();
   const NodeSetView now = shared_.view(*nodeset);
   const Plan plan = make_plan(now);
-  MS_CO_CHECK(co_await remove_drained(nodeset, slurm, &now, &plan));
+  MS_CO_CHECK(co_await remove_drained(nodeset, pass->slurm, &now, &plan));
   if (plan.lost > 0) {
     warn(world_, ref(*nodeset), "SlurmHasNoNodes",
          fmt::format("slurmctld knows no node at all, though {} workers are ready: {}", plan.lost,
                      "bring its state back, or they register anew, the idle ones first"));
   }
   const bool more = !plan.remove.empty() || !plan.unregistered.empty();
-  co_return more || awaits_registration(now) ? Requeue{kLimited} : Requeue{};
+  if (more || awaits_registration(now)) pass->next = {kLimited};
+  co_return Result<void>();
 }
 
-Task<Result<void>> NodeSetSlurmSync::tell_slurm(NodeSetPtr nodeset, SlurmPtr slurm,
-                                                const NodeSetView* view) {
-  co_return co_await in_parallel<WorkerView>(
-      view->workers,
-      [this, nodeset, slurm](WorkerView worker) {
-        return tell_one(nodeset, slurm, std::move(worker));
-      },
-      kAtOnce);
+std::vector<WorkerView> NodeSetSlurmSync::next_to_tell(Pass& pass, const NodeSetView& view) const {
+  const CordonOptions options{world_.options.propagated_node_conditions};
+  std::vector<WorkerView> some;
+  for (const WorkerView& worker : view.workers) {
+    if (some.size() == kRound) break;
+    if (!worker.slurm.present() || worker.pod->meta.deleting()) continue;
+    const auto action = slurm_action(worker, cordon_cause(worker), options);
+    if (action.kind == SlurmAction::Kind::kNone && !wanted_update(*pass.nodeset, worker)) continue;
+    // Once in a pass: one that is refused must not keep the others from their turn.
+    if (pass.told.insert(worker.pod->meta.uid).second) some.push_back(worker);
+  }
+  return some;
 }
 
 Task<Result<void>> NodeSetSlurmSync::tell_one(NodeSetPtr nodeset, SlurmPtr slurm,
                                               WorkerView worker) {
-  if (!worker.slurm.present() || worker.pod->meta.deleting()) co_return Result<void>();
   const std::string name(std::string_view(worker.slurm.node->name));
   const CordonOptions options{world_.options.propagated_node_conditions};
   SlurmAction action = slurm_action(worker, cordon_cause(worker), options);

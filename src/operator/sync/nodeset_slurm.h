@@ -7,6 +7,12 @@
 // other. Owned by the app; lives on the control loop.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
 #include "control/controller.h"
 #include "operator/nodeset/cordon.h"
 #include "operator/sync/ensure.h"
@@ -24,7 +30,20 @@ class NodeSetSlurmSync {
 
   void watch(control::Controller& queue);
   Task<Result<control::Requeue>> reconcile(control::Key key);
-  Task<Result<void>> tell_slurm(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view);
+  // A few workers are told, then those that may go are removed; and again until all are told.
+  struct Pass {
+    NodeSetPtr nodeset;  // As it is now: it may change while Slurm is asked and told.
+    SlurmPtr slurm;
+    std::unordered_set<std::string> told;  // By UID of the pod.
+    std::optional<Error> failure;          // What Slurm refused.
+    control::Requeue next;
+    bool over = false;
+
+    // A failure where the pass must end.
+    Result<void> note(const Result<void>& step);
+  };
+  Task<Result<void>> round(Pass* pass);
+  std::vector<WorkerView> next_to_tell(Pass& pass, const NodeSetView& view) const;
   Task<Result<void>> tell_one(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker);
   Task<Result<void>> describe(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker);
   Task<Result<void>> remove_drained(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view,

@@ -19,8 +19,6 @@ namespace {
 using control::Key;
 using control::Requeue;
 
-// Pod events come in swarms; one look at all of them is as good as one for each.
-constexpr Duration kSettle = milliseconds(20);
 constexpr Duration kWhileGoing = seconds(5);
 
 control::ObjectRef ref(const api::NodeSet& nodeset) {
@@ -88,7 +86,7 @@ void NodeSetSync::watch(control::Controller& queue) {
 }
 
 Task<Result<Requeue>> NodeSetSync::reconcile(Key key) {
-  MS_CO_CHECK(co_await net::sleep(kSettle));
+  MS_CO_CHECK(co_await net::sleep(shared_.settle_time(key.view())));
   const NodeSetPtr nodeset = world_.nodesets.get(key.view());
   if (!nodeset) co_return Requeue{};
   const ControllerPtr controller = shared_.controller_of(*nodeset);

@@ -50,7 +50,7 @@ class NodeSetSync {
     std::string ns;
     std::string name;
     json::Value patch;
-    const char* event;  // What people are told; null: nothing.
+    const char* event = nullptr;  // What people are told; null: nothing.
   };
   Task<Result<void>> patch_pods(std::vector<PodChange> changes);
   Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);

@@ -34,6 +34,16 @@ std::shared_ptr<const api::NodeSet> NodeSetWorld::owner_of(const kube::Pod& pod)
   return nodeset && nodeset->meta.uid == owner->uid ? nodeset : nullptr;
 }
 
+Duration NodeSetWorld::settle_time(KeyView nodeset) const {
+  constexpr Duration kLeast = milliseconds(20);
+  constexpr Duration kEach = microseconds(50);
+  constexpr Duration kMost = milliseconds(500);
+  const auto found = world.nodesets.get(nodeset);
+  if (!found) return kLeast;
+  const auto pods = static_cast<Duration::rep>(world.pods_of(found->meta.uid).size());
+  return std::min(kLeast + kEach * pods, kMost);
+}
+
 WorkerView NodeSetWorld::worker(const kube::Pod& pod, SlurmCluster* slurm) const {
   WorkerView view;
   if (!pod.node_name.empty()) view.node = world.nodes.get({}, pod.node_name.view());

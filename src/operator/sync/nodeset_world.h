@@ -33,6 +33,11 @@ class NodeSetWorld {
   std::shared_ptr<const api::Controller> controller_of(const api::NodeSet& nodeset) const;
   std::shared_ptr<SlurmCluster> slurm_of(const api::NodeSet& nodeset) const;
 
+  // How long to wait after an event of this NodeSet before looking at it. Events of pods come in
+  // swarms, and a look costs what the set is large: one look at all of them is as good as one for
+  // each.
+  Duration settle_time(KeyView nodeset) const;
+
   // All that is known of its pods, judged by the revision that was set last. Until one is, no pod
   // is old: what the status says may be of a spec that is no more.
   NodeSetView view(const api::NodeSet& nodeset);

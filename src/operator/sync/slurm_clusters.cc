@@ -38,14 +38,17 @@ Result<slurm::Client::Options> client_options(const std::string& url,
   return options;
 }
 
-// Somebody looks at every node all the time, so that a drained worker goes within two seconds; a
-// list that has not changed costs slurmctld next to nothing.
+// Somebody looks at every node all the time, so that a change is on its pod within two seconds; a
+// list that has not changed costs slurmctld next to nothing. Where lists are dear (thousands of
+// nodes) and something changes all the time, what jobs did is still seen by the pulse, and the
+// first few changes after a calm time are seen at once.
 slurm::CacheOptions cache_options(const SlurmClusters::Tools& tools) {
   slurm::CacheOptions options;
   options.nodes_pace = milliseconds(800);
-  options.pulse_pace = seconds(2);
+  options.pulse_pace = seconds(1);
   options.rest_pace = seconds(30);
   options.share = 0.05;
+  options.savings = minutes(5);
   options.stale_after = seconds(30);
   options.log = tools.log;
   options.metrics = tools.metrics;

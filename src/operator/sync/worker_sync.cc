@@ -1,5 +1,7 @@
 #include "operator/sync/worker_sync.h"
 
+#include <algorithm>
+
 #include "base/hostlist.h"
 #include "operator/nodeset/projection.h"
 #include "operator/sync/pod_calls.h"
@@ -9,17 +11,27 @@ namespace mainspring::op {
 using control::Key;
 using control::Requeue;
 
+namespace {
+
+// The more there are, the longer each has to wait: together they take a twentieth of slurmrestd's
+// time, to which a look at one node is some 3 ms.
+Duration until_next_look(std::size_t expected) {
+  constexpr Duration kEach = milliseconds(60);
+  return std::max<Duration>(seconds(1), kEach * static_cast<Duration::rep>(expected));
+}
+
+}  // namespace
+
 WorkerSync::WorkerSync(NodeSetWorld& shared) : shared_(shared), world_(shared.world) {
   constexpr std::size_t kWorkers = 16;  // Each key is a call or two and no more.
   queue_ = &world_.manager.add({.name = "worker",
                                 .reconcile = [this](Key key) { return reconcile(std::move(key)); },
                                 .workers = kWorkers});
-  control::Controller& slurm_queue =
-      world_.manager.add({.name = "worker-slurm",
-                          .reconcile = [this](Key key) { return look(std::move(key)); },
-                          .workers = world_.options.workers});
+  slurm_queue_ = &world_.manager.add({.name = "worker-slurm",
+                                      .reconcile = [this](Key key) { return look(std::move(key)); },
+                                      .workers = world_.options.workers});
   watch(*queue_);
-  watch_jobs(*queue_, slurm_queue);
+  watch_slurm(*queue_, *slurm_queue_);
 }
 
 void WorkerSync::watch(control::Controller& queue) {
@@ -40,8 +52,23 @@ void WorkerSync::watch(control::Controller& queue) {
   });
 }
 
-void WorkerSync::watch_jobs(control::Controller& queue, control::Controller& slurm_queue) {
+WorkerView WorkerSync::view(const std::shared_ptr<const kube::Pod>& pod,
+                            const api::NodeSet& nodeset) const {
+  WorkerView worker = shared_.worker(*pod, shared_.slurm_of(nodeset).get());
+  worker.pod = pod;
+  return worker;
+}
+
+void WorkerSync::watch_slurm(control::Controller& queue, control::Controller& slurm_queue) {
   slurm_queue.wait_for(world_.nodesets);
+  slurm_queue.watch<kube::Pod>(
+      world_.pods, [this](const auto& before, const auto& after, auto& to) {
+        if (!after || !after->ready() || (before && before->ready())) return;
+        const auto nodeset = shared_.owner_of(*after);
+        if (nodeset && is_about_to_register(view(after, *nodeset), world_.clock.wall_now())) {
+          to.enqueue(after->meta.key());
+        }
+      });
   world_.slurm.on_job(
       [this, &queue, &slurm_queue](KeyView owner, const auto& before, const auto& after) {
         // Of a job on more nodes than this, a list tells sooner than all of them one by one.
@@ -70,7 +97,8 @@ net::Task<Result<Requeue>> WorkerSync::look(Key key) {
   const auto seen = co_await slurm->cache().refresh_node(slurm_node_name(*pod));
   if (!seen) world_.options.log.debug("could not look at a node", {{"error", seen.error()}});
   queue_->enqueue(key);
-  co_return Requeue{};
+  if (!is_about_to_register(view(pod, *nodeset), world_.clock.wall_now())) co_return Requeue{};
+  co_return Requeue{until_next_look(slurm_queue_->queue().delayed())};
 }
 
 net::Task<Result<Requeue>> WorkerSync::reconcile(Key key) {
@@ -80,8 +108,7 @@ net::Task<Result<Requeue>> WorkerSync::reconcile(Key key) {
   if (!nodeset) co_return Requeue{};
   const auto slurm = shared_.slurm_of(*nodeset);
   if (!slurm) co_return Requeue{};
-  WorkerView worker = shared_.worker(*pod, slurm.get());
-  worker.pod = pod;
+  const WorkerView worker = view(pod, *nodeset);
   // Until it is known the pod keeps what it shows, and what comes to be known comes as an event.
   if (worker.slurm.knowledge == SlurmFacts::Knowledge::kUnknown) co_return Requeue{};
 
