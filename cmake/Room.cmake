@@ -33,12 +33,14 @@ function(mainspring_room name)
   target_link_libraries(mainspring_${name}
     PUBLIC mainspring_compile tl::expected ${room_ROOMS}
     PRIVATE fmt::fmt ${room_LIBRARIES})
+  mainspring_precompile(mainspring_${name} house)
 
   if(helpers)
     add_library(mainspring_${name}_testing STATIC ${helpers})
     target_link_libraries(mainspring_${name}_testing
       PUBLIC mainspring_${name}
       PRIVATE fmt::fmt ${room_LIBRARIES})
+    mainspring_precompile(mainspring_${name}_testing house)
   endif()
   set(testing "")
   foreach(library IN LISTS room_ROOMS ITEMS mainspring_${name})
@@ -51,6 +53,7 @@ function(mainspring_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE
       mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
+    mainspring_precompile(${name}_test tests)
     # Relative, so that the compiler cache serves every checkout: tests run in the project's folder.
     target_compile_definitions(${name}_test PRIVATE MAINSPRING_TEST_DATA="tests/data")
     if(MAINSPRING_SANITIZE)
@@ -81,6 +84,7 @@ function(mainspring_room name)
       set(target fuzz_${name}_${subject})
       add_executable(${target} ${file})
       target_link_libraries(${target} PRIVATE mainspring_${name} ${testing} fmt::fmt)
+      target_precompile_headers(${target} REUSE_FROM mainspring_${name})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       # A committed corpus of interesting inputs, where the subject has one, comes first.
       set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${subject})

@@ -29,7 +29,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -38,7 +37,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -62,6 +60,22 @@ constexpr Field<Access> field(std::string_view name, Access access) {
   return {name, access};
 }
 
+// A tuple as plain as it gets: every file that includes a projection pays for this one, and the
+// constructors of std::tuple took half of the time to compile a reconciler.
+template <std::size_t I, class Access>
+struct Entry {
+  Access access;
+};
+template <class Indexes, class... Accesses>
+struct Entries;
+template <std::size_t... I, class... Accesses>
+struct Entries<std::index_sequence<I...>, Accesses...> : Entry<I, Accesses>... {};
+
+template <std::size_t I, class Access>
+constexpr const Access& entry_at(const Entry<I, Access>& entry) {
+  return entry.access;
+}
+
 template <class... Accesses>
 class Fields {
  public:
@@ -69,46 +83,21 @@ class Fields {
   static_assert(kCount > 0 && kCount <= 64, "the account of keys seen is one word");
 
   consteval explicit Fields(Field<Accesses>... entries)
-      : names_{entries.name...}, accesses_{entries.access...} {
-    constexpr int kTries = 100;
-    std::uint64_t seed = 0x9E3779B97F4A7C15;
-    for (int tries = 0; !place(seed | 1, tries >= kTries); ++tries) {
-      seed = seed * 0xD1342543DE82EF95 + 0x6A09E667;
-    }
-  }
+      : names_{entries.name...}, entries_{{entries.access}...} {}
 
-  // Of a table that stays where it is.
-  constexpr KeyTable keys() const { return {slots_.data(), kSlots - 1, seed_, kCount, closely_}; }
-
+  constexpr const std::array<std::string_view, kCount>& names() const { return names_; }
   template <std::size_t I>
   constexpr std::string_view name() const {
     return names_[I];
   }
   template <std::size_t I>
   constexpr const auto& access() const {
-    return std::get<I>(accesses_);
+    return entry_at<I>(entries_);
   }
 
  private:
-  static constexpr std::size_t kSlots = std::bit_ceil(kCount * kCount / 2 + 4);
-
-  constexpr bool place(std::uint64_t seed, bool closely) {
-    seed_ = seed;
-    closely_ = closely;
-    slots_.fill(static_cast<std::uint8_t>(kCount));
-    for (std::size_t i = 0; i < kCount; ++i) {
-      auto& slot = slots_[key_hash(names_[i].data(), names_[i].size(), seed, closely) % kSlots];
-      if (slot != kCount) return false;
-      slot = static_cast<std::uint8_t>(i);
-    }
-    return true;
-  }
-
   std::array<std::string_view, kCount> names_;
-  std::tuple<Accesses...> accesses_;
-  std::array<std::uint8_t, kSlots> slots_{};
-  std::uint64_t seed_ = 0;
-  bool closely_ = false;
+  Entries<std::index_sequence_for<Accesses...>, Accesses...> entries_;
 };
 
 template <class... Accesses>
@@ -179,8 +168,11 @@ void read_field(Reader& reader, T& out) {
   }
 }
 
+// Found here and not by Fields: only the file that reads by a table pays for the search.
 template <class Table>
-inline constexpr KeyTable kKeys = Table::get().keys();
+inline constexpr auto kPlaces = KeyPlaces(Table::get().names());
+template <class Table>
+inline constexpr KeyTable kKeys = kPlaces<Table>.table();
 
 // An object on its way into a struct.
 template <class T>
