@@ -38,7 +38,7 @@ struct AssociationSpec {
 struct QosSpec {
   std::string name;
   std::optional<std::string> description;
-  std::vector<std::string> flags, preempts, preempt_mode;
+  std::optional<std::vector<std::string>> flags, preempts, preempt_mode;  // Each as a whole.
   Number priority, max_jobs_per_user, max_wall_clock_per_job;
 };
 struct WckeySpec {

@@ -19,6 +19,13 @@ PaceOptions calm(const CacheOptions& options, Duration pace) {
   return {.pace = pace, .share = options.share, .savings = options.savings};
 }
 
+PaceOptions listing_nodes(const CacheOptions& options) {
+  PaceOptions made = calm(options, options.nodes_pace);
+  made.share = options.nodes_share.value_or(options.share);
+  made.hurry_share = std::max(made.hurry_share, made.share);
+  return made;
+}
+
 PaceOptions pulsing(const CacheOptions& options) {
   PaceOptions made = calm(options, options.pulse_pace);
   made.longest = kLongestPulse;
@@ -68,7 +75,7 @@ Cache::State::State(net::Executor& on, Random& chance, Source& from, CacheOption
       random(chance),
       source(from),
       options(std::move(how)),
-      nodes(options.metrics, "nodes", calm(options, options.nodes_pace), suspicious(options)),
+      nodes(options.metrics, "nodes", listing_nodes(options), suspicious(options)),
       jobs(options.metrics, "jobs", calm(options, options.full_jobs_pace), suspicious(options)),
       partitions(options.metrics, "partitions", calm(options, options.rest_pace),
                  suspicious(options)),

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,8 @@ struct CacheOptions {
   Duration full_jobs_pace = minutes(10);
   // The largest share of time that answers of one kind may take while nobody waits.
   double share = 0.003;
+  // The same of the list of nodes, where all of them are looked at all the time. Unset: `share`.
+  std::optional<double> nodes_share;
   // Of how much time that share may be saved up and taken at once. A change after a time without
   // any is then seen at once, and so are a few after it.
   Duration savings{};

@@ -84,6 +84,23 @@ TEST_F(CacheTest, IsNearlySilentAtRest) {
   EXPECT_EQ(slurm_.requests["job"], 0);
 }
 
+TEST_F(CacheTest, ListsNodesThatKeepChangingWithinAShareOfTheirOwn) {
+  const auto lists = [&](std::optional<double> share) {
+    slurm_.faults.list_latency = milliseconds(100);
+    start({.nodes_pace = milliseconds(100), .share = 0.01, .nodes_share = share});
+    const int before = slurm_.requests["nodes"];
+    for (int second = 0; second < 60; ++second) {
+      slurm_.put_node("n1", second % 2 == 0 ? kIdle : NodeState::Base::kMixed);
+      executor_.advance(seconds(1));
+    }
+    running_.reset();
+    return slurm_.requests["nodes"] - before;
+  };
+  const int calm = lists(std::nullopt);
+  EXPECT_LT(calm, 15);
+  EXPECT_GT(lists(0.5), 4 * calm);
+}
+
 TEST_F(CacheTest, ReadsOnlyTheJobsWhoseStateChanged) {
   for (std::uint32_t id = 1; id < 50; ++id) slurm_.put_job(id, Base::kPending);
   start();

@@ -147,6 +147,7 @@ Task<Result<Version>> Client::version() {
   }
   co_return *impl->version;
 }
+std::optional<Version> Client::known_version() const { return impl_->version; }
 
 Task<Result<Answer>> Client::send(Call call) { co_return co_await run(impl_, &call, nullptr); }
 

@@ -81,6 +81,8 @@ class Client {
   // The newest that both know. Asked once, and again after the server stopped knowing it, as after
   // an upgrade of Slurm.
   Task<Result<Version>> version();
+  // What is spoken now; unset until the server has been asked.
+  std::optional<Version> known_version() const;
 
   Task<Result<Answer>> send(Call call);
   // The answer as a tree, for what the records leave out.

@@ -112,6 +112,7 @@ constexpr std::array kRows = {
     Row{7001, 7001, Sense::kConflict},       // JOBS_RUNNING_ON_ASSOC
     Row{7006, 7007, Sense::kTooLarge},       // RESULT_TOO_LARGE, DB_QUERY_TOO_WIDE
     Row{7008, 7008, Sense::kTransient},      // DB_CONNECTION_INVALID
+    Row{7009, 7009, Sense::kConflict},       // NO_REMOVE_DEFAULT_ACCOUNT
     Row{8002, 8010, Sense::kUnsupported},    // PLUGIN_*
     Row{9003, 9003, Sense::kNothing},        // REST_EMPTY_RESULT
     Row{9007, 9007, Sense::kUnsupported},    // REST_UNKNOWN_URL_METHOD

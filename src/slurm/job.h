@@ -29,7 +29,7 @@ struct Job {
   std::int64_t user_id = 0, group_id = 0;
   std::int32_t restart_count = 0;
   bool hold = false, requeue = false;
-  Number priority, time_limit, node_count, cpus, tasks, exit_code, exit_signal;
+  Number priority, time_limit, node_count, cpus, tasks, tasks_per_node, exit_code, exit_signal;
   Number memory_per_node, memory_per_cpu, array_job_id, array_task_id, het_job_id;
   Number submit_time, eligible_time, start_time, end_time, preempt_time, suspend_time;
 
@@ -71,10 +71,10 @@ constexpr auto json_fields(json::Tag<Job>) {
       field("scheduled_nodes", &J::scheduled_nodes), field("start_time", &J::start_time),
       field("state_description", &J::reason_text), field("state_reason", &J::reason),
       field("submit_time", &J::submit_time), field("suspend_time", &J::suspend_time),
-      field("system_comment", &J::system_comment), field("time_limit", &J::time_limit),
-      field("tres_per_node", &J::tres_per_node), field("tres_req_str", &J::tres_requested),
-      field("tres_alloc_str", &J::tres_allocated), field("user_id", &J::user_id),
-      field("user_name", &J::user_name));
+      field("system_comment", &J::system_comment), field("tasks_per_node", &J::tasks_per_node),
+      field("time_limit", &J::time_limit), field("tres_per_node", &J::tres_per_node),
+      field("tres_req_str", &J::tres_requested), field("tres_alloc_str", &J::tres_allocated),
+      field("user_id", &J::user_id), field("user_name", &J::user_name));
 }
 
 }  // namespace mainspring::slurm

@@ -60,6 +60,7 @@ json::Value to_json(const JobRequest& job) {
   add(out, "partition", job.partition);
   add(out, "qos", job.qos);
   add(out, "wckey", job.wckey);
+  add(out, "mcs_label", job.mcs_label);
   add(out, "flags", job.flags);
   add_size(out, job);
   add_placement(out, job);

@@ -20,7 +20,7 @@ namespace mainspring::slurm {
 inline constexpr std::string_view kExternalJobFlag = "EXTERNAL_JOB";
 
 struct JobRequest {
-  std::optional<std::string> name, account, partition, qos, wckey, reservation, licenses;
+  std::optional<std::string> name, account, partition, qos, wckey, reservation, licenses, mcs_label;
   std::optional<std::string> comment, admin_comment, extra, dependency, array;
   // "3" or "2-4".
   std::optional<std::string> nodes;

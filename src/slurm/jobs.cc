@@ -8,7 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "base/text.h"
 #include "slurm/job_resources.h"
+#include "slurm/written.h"
 
 namespace mainspring::slurm {
 namespace {
@@ -67,16 +69,28 @@ bool is_kill(const std::string& signal) {
 
 // What was asked for and is not so: "admin_comment is 'a', not 'b'". "" if nothing.
 std::string difference(const JobRequest& asked, const Job& is) {
-  const auto text = [](const char* name, const std::optional<std::string>& wanted,
-                       std::string_view value) {
-    if (!wanted || *wanted == value) return std::string();
-    return fmt::format("{} is '{}', not '{}'", name, value, *wanted);
-  };
-  for (std::string found :
-       {text("admin_comment", asked.admin_comment, is.admin_comment),
-        text("comment", asked.comment, is.comment), text("extra", asked.extra, is.extra),
-        text("partition", asked.partition, is.partition)}) {
+  for (std::string found : {text_difference("admin_comment", asked.admin_comment, is.admin_comment),
+                            text_difference("comment", asked.comment, is.comment),
+                            text_difference("extra", asked.extra, is.extra),
+                            text_difference("name", asked.name, is.name),
+                            text_difference("account", asked.account, is.account),
+                            text_difference("qos", asked.qos, is.qos),
+                            text_difference("reservation", asked.reservation, is.reservation),
+                            text_difference("partition", asked.partition, is.partition)}) {
     if (!found.empty()) return found;
+  }
+  const auto hosts_differ = [](const std::vector<std::string>& wanted, std::string_view hosts) {
+    return !wanted.empty() && !same_hosts(join(wanted, ","), hosts);
+  };
+  if (hosts_differ(asked.required_nodes, is.required_nodes)) {
+    return fmt::format("required_nodes is '{}'", is.required_nodes.view());
+  }
+  if (hosts_differ(asked.excluded_nodes, is.excluded_nodes)) {
+    return fmt::format("excluded_nodes is '{}'", is.excluded_nodes.view());
+  }
+  if (asked.priority.set() && is.state.is_pending() && !(asked.priority == is.priority)) {
+    return fmt::format("priority is {}, not {}", is.priority.value_or(-1),
+                       asked.priority.value_or(0));
   }
   if (asked.time_limit.set() && !(asked.time_limit == is.time_limit)) {
     return fmt::format("time_limit is {}, not {}", is.time_limit.value_or(-1),

@@ -35,6 +35,12 @@ bool same_set(const std::vector<std::string>& asked, const json::StringList& is)
 // What was asked for and is not so. "" if nothing.
 std::string difference(const NodeUpdate& asked, const Node& is) {
   if (asked.state && !reached(*asked.state, is.state)) return "it is " + is.state.to_string();
+  // Whose drain it is stands in the reason. Who resumes a node takes the reason away with it.
+  const bool keeps_reason = !asked.state || asked.state->has(Flag::kDrain) ||
+                            asked.state->base() == NodeState::Base::kDown;
+  if (asked.reason && keeps_reason && *asked.reason != is.reason.view()) {
+    return fmt::format("its reason is '{}'", is.reason.view());
+  }
   const auto differs = [](const std::optional<std::string>& wanted, std::string_view value) {
     return wanted && *wanted != value;
   };

@@ -70,6 +70,13 @@ TEST_F(NodesTest, AnUpdateThatChangedNothingIsAConflict) {
   EXPECT_THAT(why(node), HasSubstr("it is IDLE"));
 }
 
+TEST_F(NodesTest, ADrainForSomebodyElsesReasonIsNotOurs) {
+  answer();
+  answer_as("node_after_drain");
+  EXPECT_THAT(why(run(Nodes(client()).drain("node1", "ours"))),
+              HasSubstr("its reason is 'k8s: cordoned'"));
+}
+
 TEST_F(NodesTest, ResumingWhatNeedsNoneIsGood) {
   answer_as("node_resume", 422);
   answer_as("node");

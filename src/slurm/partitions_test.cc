@@ -36,6 +36,25 @@ TEST_F(PartitionsTest, OneThatSlurmAcceptedAndDidNotMakeIsAConflict) {
   EXPECT_THAT(why(run(Partitions(client()).write(spec()))), HasSubstr("there is none"));
 }
 
+TEST_F(PartitionsTest, OneThatSlurmMadeOtherwiseIsAConflict) {
+  const auto written = [&](const PartitionSpec& asked) {
+    answer();
+    answer(R"({"partitions":[{"name":"p1","nodes":{"configured":"e[1-2]","total":2},
+        "priority":{"tier":1},"maximums":{"time":{"set":true,"number":120}},"flags":["HIDDEN"]}]})");
+    return why(run(Partitions(client()).write(asked)));
+  };
+  EXPECT_EQ(written(spec()), "ok");
+  PartitionSpec other = spec();
+  other.nodes = "e[1-3]";
+  EXPECT_THAT(written(other), HasSubstr("its nodes are 'e[1-2]', not 'e[1-3]'"));
+  other = spec();
+  other.priority_tier = 2;
+  EXPECT_THAT(written(other), HasSubstr("priority.tier is 1, not 2"));
+  other = spec();
+  other.flags = {"HIDDEN_CLEAR"};
+  EXPECT_THAT(written(other), HasSubstr("it is not HIDDEN_CLEAR"));
+}
+
 TEST_F(PartitionsTest, OneWithoutANameIsRefusedBecauseSlurmWouldAcceptIt) {
   EXPECT_EQ(code_of(run(Partitions(client()).write({}))), Code::kInvalid);
 }

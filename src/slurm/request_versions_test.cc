@@ -130,8 +130,8 @@ std::vector<Sent> accounting_requests() {
   association.shares_raw = 1;
   association.priority = association.max_jobs = association.max_submitted =
       association.max_wall_clock = 1;
-  QosSpec qos{
-      .name = "1", .description = "1", .flags = {"1"}, .preempts = {"1"}, .preempt_mode = {"1"}};
+  QosSpec qos{.name = "1", .description = "1"};
+  qos.flags = qos.preempts = qos.preempt_mode = std::vector<std::string>{"1"};
   qos.priority = qos.max_jobs_per_user = qos.max_wall_clock_per_job = 1;
   const AccountAssociation accounts{.accounts = {"1"},
                                     .clusters = {"1"},

@@ -30,8 +30,8 @@ class Reservations {
   Task<Result<void>> remove(std::string name) const;  // v0.0.43
 
  private:
-  // What is there under a name that was just written.
-  Task<Result<Reservation>> written(std::string name) const;
+  // What is there under a name that was just written, as it was.
+  Task<Result<Reservation>> check(ReservationSpec spec) const;
 
   Calls calls_;
 };

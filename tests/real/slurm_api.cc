@@ -1,88 +1,24 @@
 // tests/real/slurm_api.cc
 //
-// Every verb of our Slurm client against real daemons, with good and bad input: what it returns is
-// what is there, what it refuses is refused for the right reason. Runs on a cluster of dev/slurm
-// with accounting and two nodes; on 26.05 also two external nodes with GPUs.
+// Every verb of our Slurm client on slurmctld against real daemons, with good and bad input: what
+// it returns is what is there, what it refuses is refused for the right reason.
 #include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 
-#include "slurm/accounts.h"
 #include "slurm/cluster.h"
 #include "slurm/jobs.h"
 #include "slurm/nodes.h"
 #include "slurm/partitions.h"
 #include "slurm/reservations.h"
 #include "slurm/rest_source.h"
-#include "slurm_fixture.h"
+#include "slurm_api.h"
 
 namespace mainspring::slurm {
 namespace {
 
 using ::testing::Contains;
-
-template <class T>
-std::optional<Code> code_of(const Result<T>& result) {
-  return result ? std::nullopt : std::optional(result.error().code());
-}
-
-class SlurmApi : public ::testing::Test {
- protected:
-  Client& client() { return *peer_.client; }
-  bool is_new() const { return peer_.release == "26.05"; }
-  template <class T>
-  Result<T> run(Task<Result<T>> task) {
-    return peer_.run(std::move(task));
-  }
-  template <class T>
-  T must(Task<Result<T>> task) {
-    auto result = run(std::move(task));
-    EXPECT_TRUE(result) << why(result);
-    return result ? *std::move(result) : T{};
-  }
-  void must(Task<Result<void>> task) {
-    const auto result = run(std::move(task));
-    EXPECT_TRUE(result) << why(result);
-  }
-
-  std::int64_t unix_seconds() {
-    return std::chrono::duration_cast<seconds>(peer_.loop.clock().wall_now().time_since_epoch())
-        .count();
-  }
-
-  static JobRequest external_job() {
-    JobRequest request;
-    request.name = "conformance";
-    request.partition = "external";
-    request.nodes = "1";
-    request.memory_per_node = 10;
-    request.flags = {std::string(kExternalJobFlag)};
-    return request;
-  }
-  static JobRequest batch_job() {
-    JobRequest request;
-    request.name = "batch";
-    request.partition = "compute";
-    request.memory_per_node = 10;
-    request.current_working_directory = "/tmp";
-    request.environment = {"PATH=/bin:/usr/bin"};
-    request.script = "#!/bin/sh\nsleep 60\n";
-    return request;
-  }
-  Job wait_until(JobId id, bool (JobState::*holds)() const) {
-    Job job;
-    for (int i = 0; i < 200; ++i) {
-      job = must(Jobs(client()).get(id));
-      if ((job.state.*holds)()) return job;
-      must(net::sleep(milliseconds(100)));
-    }
-    ADD_FAILURE() << "job " << id.text() << " is " << job.state.to_string();
-    return job;
-  }
-
-  Peer peer_;
-};
 
 TEST_F(SlurmApi, SlurmctldSpeaksOfItself) {
   const ClusterControl control(client());
@@ -120,6 +56,7 @@ TEST_F(SlurmApi, NodesAreReadAndChanged) {
   EXPECT_FALSE(must(nodes.undrain("node1")).state.has(NodeState::Flag::kDrain));
   must(nodes.resume("node1"));  // Which needs none.
   EXPECT_TRUE(must(nodes.down("node1", "broken")).state.is_down());
+  EXPECT_EQ(must(nodes.drain("node1", "ours")).reason, "ours");
   EXPECT_FALSE(must(nodes.resume("node1")).state.is_down());
   // slurmctld asks slurmd first.
   for (int i = 0; i < 200 && !must(nodes.get("node1")).state.can_take_jobs(); ++i) {
@@ -303,8 +240,16 @@ TEST_F(SlurmApi, PartitionsAreMadeChangedAndRemoved) {
   EXPECT_EQ(must(partitions.write(spec)).node_count, 2);
   spec.max_time = 60;
   spec.nodes.reset();
+  spec.default_time = 30;
+  spec.allowed_accounts = "test,root";
+  spec.priority_tier = 7;
+  spec.flags = {"HIDDEN"};
   const Partition changed = must(partitions.write(spec));
   EXPECT_EQ(changed.max_time, Number(60));
+  EXPECT_EQ(changed.priority_tier, 7);
+  spec.flags = {"HIDDEN_CLEAR"};
+  spec.nodes = "node2,node1";
+  EXPECT_FALSE(must(partitions.write(spec)).flags.contains("HIDDEN"));
   EXPECT_EQ(changed.node_count, 2);
   spec.name = "other";
   spec.nodes = "nope";
@@ -341,107 +286,72 @@ TEST_F(SlurmApi, ReservationsAreMadeChangedAndRemoved) {
   EXPECT_EQ(code_of(run(reservations.remove("made"))), Code::kNotFound);
 }
 
-TEST_F(SlurmApi, AccountingRecordsAreMadeAndRemoved) {
-  const Accounting accounting(client());
-  EXPECT_TRUE(must(accounting.ping()).front().responding);
-  EXPECT_FALSE(must(accounting.diag()).by_type.empty());
-  EXPECT_EQ(code_of(run(accounting.accounts().get("nope"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.users().get("nope"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.qos().get("nope"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.clusters().get("nope"))), Code::kNotFound);
-
-  AccountSpec physics;
-  physics.name = "physics";
-  physics.description = "of physics";
-  physics.organization = "uni";
-  EXPECT_EQ(must(accounting.accounts().write(physics)).description, "of physics");
-  // 200, and nothing.
-  AssociationSpec ignored;
-  ignored.account = "physics";
-  ignored.cluster = peer_.cluster;
-  EXPECT_EQ(code_of(run(accounting.write_association(ignored))), Code::kConflict);
-
-  AccountAssociation chem;
-  chem.accounts = {"chem"};
-  chem.clusters = {peer_.cluster};
-  chem.fairshare = 10;
-  EXPECT_EQ(must(accounting.add_accounts(chem)).size(), 1U);
-  UserAssociation bob;
-  bob.users = {"bob"};
-  bob.accounts = {"chem"};
-  bob.clusters = {peer_.cluster};
-  EXPECT_EQ(must(accounting.add_users(bob)).front().about.user, "bob");
-  EXPECT_EQ(must(accounting.users().get("bob")).name, "bob");
-
-  QosSpec high;
-  high.name = "high";
-  high.priority = 100;
-  EXPECT_EQ(must(accounting.qos().write(high)).priority, Number(100));
-  const Wckey key = must(accounting.add_wckey({"key", peer_.cluster, "bob"}));
-  EXPECT_EQ(key.user, "bob");
-  ClusterSpec other;
-  other.name = "other";
-  EXPECT_EQ(must(accounting.clusters().write(other)).name, "other");
-
-  must(accounting.clusters().remove("other"));
-  must(accounting.qos().remove("high"));
-  must(accounting.remove_associations({{"account", "chem"}, {"user", "bob"}}));
-  must(accounting.users().remove("bob"));
-  must(accounting.accounts().remove("chem"));
-  must(accounting.accounts().remove("physics"));
-  EXPECT_EQ(code_of(run(accounting.accounts().remove("physics"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.qos().remove("high"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.users().remove("bob"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.clusters().remove("other"))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.remove_associations({{"account", "chem"}}))), Code::kNotFound);
-  EXPECT_EQ(code_of(run(accounting.remove_wckey(99))), Code::kNotFound);
-}
-
-TEST_F(SlurmApi, AccountingIsDumpedAndLoaded) {
-  const Accounting accounting(client());
-  EXPECT_FALSE(must(accounting.tres()).empty());
-  must(accounting.instances());
-  const DbConfig config = must(accounting.config());
-  EXPECT_EQ(config.clusters.size(), must(accounting.clusters().list()).size());
-  EXPECT_EQ(config.qos.size(), must(accounting.qos().list()).size());
-  must(accounting.load(must(accounting.dump())));
-  EXPECT_EQ(must(accounting.config()).accounts.size(), config.accounts.size());
+TEST_F(SlurmApi, ManyReservationsAreWrittenInOneCall) {
+  const Reservations reservations(client());
+  ReservationSpec first;
+  first.name = "many1";
+  first.nodes = {"node1"};
+  first.users = {"alice"};
+  first.start_time = unix_seconds() + 600;
+  first.duration = 60;
+  first.flags = {"MAINT"};
+  ReservationSpec second = first;
+  second.name = "many2";
+  second.nodes = {"node2"};
   if (!is_new()) {
-    EXPECT_EQ(code_of(run(accounting.conf())), Code::kUnsupported);
+    EXPECT_EQ(code_of(run(reservations.write_many({first, second}))), Code::kUnsupported);
     return;
   }
-  EXPECT_GT(must(accounting.conf()).dbd_port, 0);
+  EXPECT_EQ(must(reservations.write_many({first, second}))[1].nodes, "node2");
+  first.users = second.users = {"root"};
+  first.duration = second.duration = 90;
+  EXPECT_EQ(must(reservations.write_many({first, second}))[0].users, "root");
+  // The others are written all the same.
+  ReservationSpec bad = first;
+  bad.name = "many3";
+  bad.nodes = {"nope"};
+  second.duration = 120;
+  EXPECT_EQ(code_of(run(reservations.write_many({bad, second}))), Code::kInvalid);
+  EXPECT_EQ(must(reservations.get("many2")).end_time,
+            Number(second.start_time.value_or(0) + 120 * 60));
+  must(reservations.remove("many1"));
+  must(reservations.remove("many2"));
 }
 
-TEST_F(SlurmApi, PastJobsAreRemembered) {
-  const Accounting accounting(client());
-  const JobId id = must(Jobs(client()).submit(batch_job())).job;
-  must(Jobs(client()).cancel(id));
-  wait_until(id, &JobState::is_over);
-  Result<DbJob> past = fail(Code::kNotFound, "");
-  for (int i = 0; i < 100 && (!past || past->end_time == 0); ++i) {
-    must(net::sleep(milliseconds(100)));
-    past = run(accounting.job(id));
+TEST_F(SlurmApi, AReservationThatSlurmMakesOtherwiseIsAConflict) {
+  if (!is_new()) return;
+  ReservationSpec spec;
+  spec.name = "odd";
+  spec.licenses = {"matlab:1"};
+  spec.accounts = {"test"};
+  spec.partition = "compute";
+  spec.start_time = unix_seconds() + 600;
+  spec.duration = 60;
+  spec.node_count = 1;  // Of which ANY_NODES makes none.
+  spec.flags = {"ANY_NODES"};
+  EXPECT_EQ(code_of(run(Reservations(client()).write(spec))), Code::kConflict);
+  must(Reservations(client()).remove("odd"));
+}
+
+TEST_F(SlurmApi, ManyJobsAreRequeuedInOneCall) {
+  const Jobs jobs(client());
+  const JobId first = must(jobs.submit(batch_job())).job;
+  const JobId second = must(jobs.submit(batch_job())).job;
+  wait_until(first, &JobState::is_running);
+  wait_until(second, &JobState::is_running);
+  RequeueOptions held;
+  held.hold = true;
+  if (is_new()) {
+    must(jobs.requeue_many({first, second}, held));
+    wait_until(first, &JobState::is_pending);
+    wait_until(second, &JobState::is_pending);
+    EXPECT_FALSE(run(jobs.requeue_many({first, JobId(999999)})));
+  } else {
+    EXPECT_EQ(code_of(run(jobs.requeue_many({first, second}))), Code::kUnsupported);
   }
-  ASSERT_TRUE(past) << why(past);
-  EXPECT_EQ(past->name, "batch");
-  std::set<std::uint32_t> found;
-  DbJobFilter filter;
-  filter.names = {"batch"};
-  must(accounting.jobs(
-      filter, [&](const std::shared_ptr<const DbJob>& job) { found.insert(job->id.number()); }));
-  EXPECT_THAT(found, Contains(id.number()));
-  filter.states = {"BOGUS"};
-  EXPECT_EQ(code_of(run(accounting.jobs(filter, [](const auto&) {}))), Code::kInvalid);
-  EXPECT_EQ(code_of(run(accounting.job(JobId(999999)))), Code::kNotFound);
-  DbJobUpdate update;
-  update.admin_comment = "seen";
-  if (!is_new()) {
-    EXPECT_EQ(code_of(run(accounting.update_job(id, update))), Code::kUnsupported);
-    return;
-  }
-  EXPECT_EQ(must(accounting.update_job(id, update)).admin_comment, "seen");
-  EXPECT_EQ(code_of(run(accounting.update_job(JobId(999999), update))), Code::kNotFound);
+  EXPECT_TRUE(must(jobs.cancel_many({first, second})).empty());
+  wait_until(first, &JobState::is_over);
+  wait_until(second, &JobState::is_over);
 }
 
 // What one version says of the cluster, without what it cannot say.
