@@ -1,4 +1,4 @@
-// operator/sync/in_parallel.h
+// control/in_parallel.h
 //
 // The same work for many things, a few at a time. Runs on the loop of the awaiting task.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "net/task_group.h"
 
-namespace mainspring::op {
+namespace mainspring::control {
 
 using net::Task;
 
@@ -55,4 +55,4 @@ Task<Result<void>> in_parallel(std::vector<Item> items,
   co_return Result<void>();
 }
 
-}  // namespace mainspring::op
+}  // namespace mainspring::control

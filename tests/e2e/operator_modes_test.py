@@ -9,19 +9,12 @@ import base64
 import json
 import os
 import secrets
-import subprocess
-import sys
-import time
 import unittest
-from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "dev" / "lib"))
+from cluster_case import REPO, ClusterCase
 
-from msdev.cluster.leftovers import traces_of  # noqa: E402
-from msdev.console import Failure  # noqa: E402
-from msdev.managed_slurm import SYSTEM, ManagedSlurm  # noqa: E402
-from msdev.process import wait_for  # noqa: E402
+from msdev.console import Failure
+from msdev.managed_slurm import ManagedSlurm
 
 CLUSTER = os.environ.get("MAINSPRING_E2E_CLUSTER", "test-modes")
 FILES = REPO / "tests" / "e2e" / "operator_modes"
@@ -34,12 +27,6 @@ kill -STOP $(pidof slurmctld)
 rm -rf /var/spool/slurmctld/*/*
 kill -KILL $(pidof slurmctld)
 """
-
-
-def cluster(*arguments: str) -> None:
-    subprocess.run(
-        [REPO / "dev" / "cluster", "--name", CLUSTER, *arguments], check=True, timeout=600
-    )
 
 
 class Slurm(ManagedSlurm):
@@ -77,16 +64,15 @@ class Slurm(ManagedSlurm):
         return next(one for one in conditions if one["type"] == kind)
 
 
-class OperatorModesTest(unittest.TestCase):
+class OperatorModesTest(ClusterCase):
+    cluster_name = CLUSTER
+
     @classmethod
-    def setUpClass(cls):
-        cluster("down")
-        cls.before = traces_of(CLUSTER)
-        cls.addClassCleanup(cls.take_down)
-        cluster("up", "--nodes", "2")
+    def install_all(cls):
         cls.pair, cls.hybrid, cls.single = (
             Slurm(CLUSTER, namespace) for namespace in ("pair", "hybrid", "single")
         )
+        cls.slurm = cls.pair
         cls.pair.load_images()
         cls.pair.install_operator()
         cls.hybrid.controller = "slurmctld"
@@ -95,50 +81,14 @@ class OperatorModesTest(unittest.TestCase):
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "data": keys}
         cls.hybrid.kubectl("-n", "hybrid", "apply", "-f", "-", stdin=json.dumps(secret))
         cls.hybrid.kubectl("-n", "hybrid", "apply", "-f", str(FILES / "slurmctld.yaml"))
-        try:
-            for slurm in (cls.single, cls.pair, cls.hybrid):
-                slurm.install()
-            for slurm in (cls.single, cls.pair, cls.hybrid):
-                slurm.wait_ready()
-        except Exception:
-            cls.explain()
-            raise
-
-    @classmethod
-    def take_down(cls):
-        if os.environ.get("MAINSPRING_E2E_KEEP"):
-            return
-        cluster("down")
-        left = traces_of(CLUSTER) - cls.before
-        if left:
-            raise AssertionError("left behind: " + ", ".join(sorted(left)))
+        for slurm in (cls.single, cls.pair, cls.hybrid):
+            slurm.install()
+        for slurm in (cls.single, cls.pair, cls.hybrid):
+            slurm.wait_ready()
 
     @staticmethod
     def key() -> str:
         return base64.b64encode(base64.b64encode(secrets.token_bytes(512))).decode()
-
-    @classmethod
-    def explain(cls):
-        """What one wants to know when something fails, while it is still there."""
-        for command in (
-            ("get", "pods", "-A", "-o", "wide"),
-            ("get", "controllers,nodesets,restapis", "-A", "-o", "yaml"),
-            ("get", "events", "-A", "--sort-by=.lastTimestamp"),
-            ("-n", SYSTEM, "logs", "deployment/mainspring", "--tail=150"),
-        ):
-            try:
-                print(f"--- kubectl {' '.join(command)}\n{cls.pair.kubectl(*command)}", flush=True)
-            except Failure as failure:
-                print(f"--- {failure}", flush=True)
-
-    def setUp(self):
-        self.started = time.monotonic()
-
-    def tearDown(self):
-        outcome = self._outcome.result
-        if any(test is self for test, _ in outcome.failures + outcome.errors):
-            self.explain()
-        print(f"    {time.monotonic() - self.started:.0f} s", flush=True)
 
     # --- a slurmctld that takes new files up in place, and workers with ssh
 
@@ -277,16 +227,6 @@ class OperatorModesTest(unittest.TestCase):
     def active(self, slurm: Slurm) -> list[str]:
         pods = slurm.pods(f"app.kubernetes.io/name=slurmctld,{ACTIVE}=true")
         return [pod["metadata"]["name"] for pod in pods]
-
-    def eventually(self, condition, patience: float = 120) -> None:
-        def holds() -> bool:
-            try:
-                return condition()
-            except (Failure, ValueError, LookupError):
-                return False  # A daemon that is being replaced does not answer.
-
-        if not wait_for(holds, patience, every=0.5):
-            self.fail(f"not within {patience:.0f} s")
 
 
 if __name__ == "__main__":

@@ -10,101 +10,51 @@ import os
 import random
 import secrets
 import subprocess
-import sys
 import threading
 import time
 import unittest
-from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "dev" / "lib"))
+from cluster_case import OPERATOR, REPO, ClusterCase
 
-from msdev.cluster.leftovers import traces_of  # noqa: E402
-from msdev.console import Failure  # noqa: E402
-from msdev.managed_slurm import NAMESPACE, SYSTEM, ManagedSlurm  # noqa: E402
-from msdev.process import wait_for  # noqa: E402
+from msdev.console import Failure
+from msdev.managed_slurm import NAMESPACE, SYSTEM, ManagedSlurm
+from msdev.process import wait_for
 
 CLUSTER = os.environ.get("MAINSPRING_E2E_CLUSTER", "test-operator")
 FILES = REPO / "tests" / "e2e" / "operator"
 NODESET = "slurm-worker-main"
 WORKERS = f"app.kubernetes.io/name=slurmd,app.kubernetes.io/instance={NODESET}"
-OURS = "app.kubernetes.io/name=mainspring"
 
 
-def cluster(*arguments: str) -> None:
-    subprocess.run(
-        [REPO / "dev" / "cluster", "--name", CLUSTER, *arguments], check=True, timeout=600
-    )
+class OperatorTest(ClusterCase):
+    cluster_name = CLUSTER
+    slurmctld = ("-n", NAMESPACE, "logs", "slurm-controller-0", "-c", "slurmctld", "--tail=80")
+    explanations = (*ClusterCase.explanations, slurmctld)
 
-
-class OperatorTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
-        cluster("down")
-        cls.before = traces_of(CLUSTER)
-        cls.addClassCleanup(cls.take_down)
+    def install_all(cls):
         cls.seed = int(os.environ.get("MAINSPRING_SEED", time.time_ns() % 100000))
         print(f"MAINSPRING_SEED={cls.seed} repeats the moments of the kills", flush=True)
         cls.random = random.Random(cls.seed)
         cls.broken = False
-        cluster("up", "--nodes", "2")
         cls.slurm = ManagedSlurm(CLUSTER)
         cls.slurm.load_images("mariadb")
         cls.slurm.install_operator()
         cls.slurm.install_slurm("-f", str(FILES / "values.yaml"))
         cls.slurm.kubectl("-n", NAMESPACE, "apply", "-f", str(FILES / "mariadb.yaml"))
-        try:
-            cls.slurm.wait_ready()
-        except Exception:
-            cls.explain()
-            raise
-
-    @classmethod
-    def take_down(cls):
-        if os.environ.get("MAINSPRING_E2E_KEEP"):
-            return
-        cluster("down")
-        left = traces_of(CLUSTER) - cls.before
-        if left:
-            raise AssertionError("left behind: " + ", ".join(sorted(left)))
-
-    @classmethod
-    def explain(cls):
-        """What one wants to know when a chapter fails, while it is still there."""
-        for command in (
-            ("get", "pods", "-A", "-o", "wide"),
-            (
-                "-n",
-                NAMESPACE,
-                "get",
-                "controllers,nodesets,loginsets,restapis,accountings",
-                "-o",
-                "yaml",
-            ),
-            ("-n", NAMESPACE, "get", "events", "--sort-by=.lastTimestamp"),
-            ("-n", SYSTEM, "logs", "-l", OURS, "--tail=150", "--prefix"),
-            ("-n", SYSTEM, "logs", "-l", OURS, "--tail=50", "--prefix", "--previous"),
-            ("-n", NAMESPACE, "logs", "slurm-controller-0", "-c", "slurmctld", "--tail=80"),
-        ):
-            try:
-                print(f"--- kubectl {' '.join(command)}\n{cls.slurm.kubectl(*command)}", flush=True)
-            except Failure as failure:
-                print(f"--- {failure}", flush=True)
+        cls.slurm.wait_ready()
 
     def setUp(self):
         if type(self).broken:
             self.skipTest("an earlier chapter failed")
         self.killers = []
-        self.started = time.monotonic()
+        super().setUp()
 
     def tearDown(self):
         for killer in self.killers:
             killer.join()
-        outcome = self._outcome.result
-        if any(test is self for test, _ in outcome.failures + outcome.errors):
-            type(self).broken = True
-            self.explain()
-        print(f"    {time.monotonic() - self.started:.0f} s", flush=True)
+        type(self).broken |= self.has_failed()
+        super().tearDown()
 
     # --- the chapters
 
@@ -256,7 +206,7 @@ class OperatorTest(unittest.TestCase):
 
     def kill_operator(self, delay: float) -> None:
         time.sleep(delay)
-        for pod in self.slurm.get("pods", "-l", OURS, namespace=SYSTEM)["items"]:
+        for pod in self.slurm.get("pods", "-l", OPERATOR, namespace=SYSTEM)["items"]:
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
             number = node.rpartition("-")[2]
             # A node sees its own processes only. Killed this way it gets no SIGTERM first.
@@ -374,16 +324,6 @@ class OperatorTest(unittest.TestCase):
         kinds += ",accountings,tokens"
         names = self.slurm.kubectl("-n", NAMESPACE, "get", kinds, "-o", "name").split()
         return sorted(name for name in names if name != "configmap/kube-root-ca.crt")
-
-    def eventually(self, condition, explain=lambda: "", patience: float = 120) -> None:
-        def holds() -> bool:
-            try:
-                return condition()
-            except (Failure, ValueError, LookupError):
-                return False  # A daemon that is being replaced does not answer.
-
-        if not wait_for(holds, patience, every=0.5):
-            self.fail(f"not within {patience:.0f} s. {explain()}")
 
     def retried(self, act, patience: float = 60) -> None:
         end = time.monotonic() + patience

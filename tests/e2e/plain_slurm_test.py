@@ -1,46 +1,26 @@
 """End to end: Slurm as plain pods on a two-node Kubernetes runs a job, and nothing stays behind."""
 
 import json
-import subprocess
-import sys
 import unittest
 import urllib.request
-from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPO / "dev" / "lib"))
+from cluster_case import ClusterCase
 
-from msdev.cluster.leftovers import traces_of  # noqa: E402
-from msdev.plain_slurm import PlainSlurm  # noqa: E402
-from msdev.process import wait_for  # noqa: E402
+from msdev.plain_slurm import PlainSlurm
+from msdev.process import wait_for
 
 CLUSTER = "test-e2e"
 
 
-def cluster(*arguments: str) -> None:
-    subprocess.run(
-        [REPO / "dev" / "cluster", "--name", CLUSTER, *arguments], check=True, timeout=600
-    )
+class PlainSlurmTest(ClusterCase):
+    cluster_name = CLUSTER
 
-
-class PlainSlurmTest(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
-        cluster("down")
-        cls.before = traces_of(CLUSTER)
-        cls.addClassCleanup(cls.take_down)
-        cluster("up", "--nodes", "2")
+    def install_all(cls):
         cls.slurm = PlainSlurm(CLUSTER)
         cls.slurm.load_images()
         cls.slurm.deploy()
         cls.slurm.wait_ready()
-
-    @classmethod
-    def take_down(cls):
-        cluster("down")
-        left = traces_of(CLUSTER) - cls.before
-        if left:
-            raise AssertionError("left behind: " + ", ".join(sorted(left)))
 
     def test_a_job_runs_on_both_workers(self):
         self.assertEqual(self.slurm.run_job(), ["slurm-worker-0", "slurm-worker-1"])

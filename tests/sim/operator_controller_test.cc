@@ -241,6 +241,23 @@ TEST_F(ControllerSyncTest, MakesEverythingOnceAndThenIsSilent) {
   EXPECT_THAT(wire_.writes, IsEmpty());
 }
 
+TEST_F(ControllerSyncTest, StartsSlurmctldWithTheNodeSetsThatAreInstalledWithIt) {
+  start();
+  add_controller();
+  executor_.advance(milliseconds(500));
+  EXPECT_FALSE(kube_.find(kube::StatefulSet::kResource, "hpc", "slurm-controller"));
+  add(R"({apiVersion: slinky.slurm.net/v1beta1, kind: NodeSet,
+          metadata: {name: gpu, namespace: hpc}, spec: {controllerRef: {name: slurm}}})");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("NodeSet=gpu"));
+  roll_out();
+  EXPECT_EQ(object(kube::StatefulSet::kResource, "slurm-controller")
+                ->at_pointer("/metadata/generation")
+                ->as_int(),
+            1);
+  EXPECT_EQ(config("method") + " " + config("state"), "Rollout Applied");
+}
+
 TEST_F(ControllerSyncTest, WritesNoConfigurationWhilePartOfItIsMissing) {
   add_controller(", prologScriptRefs: [{name: scripts}]");
   start();
@@ -294,6 +311,7 @@ TEST_F(ControllerSyncTest, HasSlurmctldTakeUpAnEditedConfigMapWithoutARestart) {
   executor_.advance(seconds(8));
   EXPECT_EQ(reconfigures(), 1);
   EXPECT_EQ(config("state"), "Applied");
+  EXPECT_THAT(config("message"), HasSubstr("shows only where slurm.conf itself changed"));
   EXPECT_EQ(
       *object(kube::StatefulSet::kResource, "slurm-controller")->at_pointer("/metadata/generation"),
       generation);
@@ -318,6 +336,7 @@ TEST_F(ControllerSyncTest, CallsFilesAppliedOnlyWhenSlurmctldHasReadThem) {
       text_at(*object(kube::ConfigMap::kResource, "slurm-config"), "/data/slurm.conf"));
   executor_.advance(seconds(15));
   EXPECT_EQ(config("state"), "Applied");
+  EXPECT_EQ(config("message"), "");
   EXPECT_EQ(reconfigures(), 3);
 }
 

@@ -1,6 +1,6 @@
 // What becomes of workers when slurmctld has lost its state: they run, they are Ready, and Slurm
 // knows none of them. The idle ones come back by themselves, a few a minute; nobody is touched on
-// the word of a list alone.
+// the word of a list alone, and nobody at all whose jobs may still run.
 #include <gtest/gtest.h>
 
 #include "sim/operator_world.h"
@@ -38,13 +38,28 @@ spec: {controllerRef: {name: c}, replicas: 2, slurmd: {image: i}, logfile: {imag
     return count;
   }
   void lose_state() {
-    for (const char* const node : {"gpu-0", "gpu-1"}) {
-      ASSERT_FALSE(world.slurm.model().delete_node(node));
-    }
+    world.slurm.model().restart_without_state(world.executor.clock().wall_now());
   }
-  std::string degraded() {
+  std::string degraded(const char* what = "/reason") {
     for (const json::Value& one : *world.nodeset("gpu")->at_pointer("/status/conditions")) {
-      if (text_at(one, "/type") == "Degraded") return std::string(text_at(one, "/reason"));
+      if (text_at(one, "/type") == "Degraded") return std::string(text_at(one, what));
+    }
+    return "";
+  }
+  // The UID of gpu-0, which works when the state is lost, while gpu-1 is idle and registers anew.
+  std::string lose_state_at_work() {
+    SlurmJob job{.partition = "all", .required = {"gpu-0"}};
+    EXPECT_FALSE(world.slurm.model().submit(job));
+    pass(seconds(10));
+    lose_state();
+    pass(minutes(15));
+    EXPECT_EQ(known(), 1U) << world.safety.account();
+    EXPECT_EQ(old_pods(), 1U);
+    return worker();
+  }
+  std::string worker() {
+    for (const Object& pod : world.pods_of(*world.nodeset("gpu"))) {
+      if (name_of(*pod) == "gpu-0") return std::string(uid_of(*pod));
     }
     return "";
   }
@@ -62,6 +77,48 @@ TEST_F(LostState, IsNoticedAndIdleWorkersRegisterAnewOneAMinute) {
   EXPECT_EQ(old_pods(), 1U);
   pass(minutes(2));
   EXPECT_EQ(old_pods(), 0U);
+  EXPECT_EQ(known(), 2U);
+  EXPECT_EQ(degraded(), "AsExpected");
+}
+
+TEST_F(LostState, SlurmIsNotAskedForWorkersThatTheLimitHoldsBack) {
+  lose_state();
+  pass(seconds(150));
+  ASSERT_EQ(old_pods(), 1U);
+  const auto before = world.safety.slurm_looks;
+  const bool first_is_new = !first_pods.contains(worker());
+  const std::string held_back = first_is_new ? "gpu-1" : "gpu-0";
+  pass(seconds(25));
+  ASSERT_EQ(old_pods(), 1U);
+  EXPECT_EQ(world.safety.slurm_looks[held_back], before.at(held_back));
+}
+
+TEST_F(LostState, SparesWorkersWithJobsAndSaysSoUntilSomebodyDeletesThem) {
+  const std::string at_work = lose_state_at_work();
+  EXPECT_TRUE(first_pods.contains(at_work));
+  EXPECT_EQ(degraded(), "BusyWorkersUnknown");
+  EXPECT_NE(degraded("/message").find("1 workers had jobs"), std::string::npos);
+  EXPECT_NE(degraded("/message").find("(gpu-0)"), std::string::npos);
+  // Also where it is to go, and where another operator takes over.
+  world.kubectl(http::Method::kPatch,
+                "/apis/slinky.slurm.net/v1beta1/namespaces/slurm/nodesets/gpu",
+                R"({"spec":{"replicas":0}})");
+  world.kill();
+  world.start();
+  pass(minutes(15));
+  EXPECT_EQ(worker(), at_work);
+  EXPECT_EQ(degraded(), "BusyWorkersUnknown");
+  world.kubectl(http::Method::kDelete, "/api/v1/namespaces/slurm/pods/gpu-0");
+  pass(minutes(3));
+  EXPECT_EQ(worker(), "");
+  EXPECT_EQ(degraded(), "AsExpected");
+}
+
+TEST_F(LostState, IsOverForAWorkerWhoseSlurmdRegistersByItself) {
+  const std::string at_work = lose_state_at_work();
+  world.kubelet.restart_container(at_work);
+  pass(minutes(3));
+  EXPECT_EQ(worker(), at_work);
   EXPECT_EQ(known(), 2U);
   EXPECT_EQ(degraded(), "AsExpected");
 }

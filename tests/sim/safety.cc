@@ -188,6 +188,7 @@ std::optional<Safety::Look> Safety::recent_look(const std::string& node) const {
 }
 
 void Safety::looked_at(const std::string& node) {
+  ++slurm_looks[node];
   const SlurmNode* const found = slurm_api_.model().node(node);
   Look& look = looks_[node] = {executor_.clock().now()};
   if (found == nullptr) return;

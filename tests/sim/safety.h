@@ -60,6 +60,7 @@ class Safety {
 
   int kube_writes = 0;
   int slurm_writes = 0;
+  std::map<std::string, int> slurm_looks;  // How often it asked for a node alone.
   // Called after each write of the operator that the API server has answered.
   std::function<void()> after_write;
 

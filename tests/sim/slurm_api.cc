@@ -404,6 +404,7 @@ Response SlurmApi::write(const Target& target, const Value& body, const Caller& 
         .reason = text_in(body, "reason"),
         .comment = text_in(body, "comment"),
         .extra = text_in(body, "extra"),
+        .address = first_in(body, "address"),
         .weight = number_in(body, "weight"),
         .features = body.find("features") == nullptr ? std::nullopt
                                                      : std::optional(names_in(body, "features"))};
@@ -415,9 +416,12 @@ Response SlurmApi::write(const Target& target, const Value& body, const Caller& 
   }
   if (target.kind == "reservation" && removes) return done(model_.delete_reservation(name));
   if (target.kind == "reservation" && version >= 43) {
-    SlurmReservation made{text_in(body, "name").value_or(""), names_in(body, "node_list"),
+    SlurmReservation made{text_in(body, "name").value_or(""),
+                          names_in(body, "node_list"),
                           first_in(body, "users").value_or(""),
-                          number_in(body, "start_time").value_or(0), 0};
+                          number_in(body, "start_time").value_or(0),
+                          0,
+                          names_in(body, "flags")};
     made.end = made.start + 60 * number_in(body, "duration").value_or(60);
     return done(model_.write_reservation(std::move(made)));
   }

@@ -223,6 +223,7 @@ SlurmModel::Refused SlurmModel::update_node(const std::string& name, const NodeC
   }
   if (change.comment) found->comment = *change.comment;
   if (change.extra) found->extra = *change.extra;
+  if (change.address) found->address = *change.address;
   if (change.weight) found->weight = *change.weight;
   if (change.features) found->features = *change.features;
   if (change.state == "DRAIN") found->drain = true;
@@ -451,6 +452,14 @@ void SlurmModel::restart(WallTime now) {
   reconfigure();
   jobs_changed_ = boot_time_;
   reservations_changed_ = boot_time_;
+}
+
+void SlurmModel::restart_without_state(WallTime now) {
+  advance(now);
+  nodes_.clear();
+  jobs_.clear();
+  reservations_.clear();
+  restart(now);
 }
 
 void SlurmModel::want_schedule() {

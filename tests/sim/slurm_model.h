@@ -78,6 +78,7 @@ struct SlurmReservation {
   std::vector<std::string> nodes;
   std::string users;
   std::int64_t start = 0, end = 0;
+  std::vector<std::string> flags;
 };
 
 class SlurmModel {
@@ -99,6 +100,8 @@ class SlurmModel {
   void advance(WallTime now);
   // As after kill -9 and a new start: another run of slurmctld that knows what it had saved.
   void restart(WallTime now);
+  // The same of one that finds nothing saved: no node, no job, no reservation. What runs, runs on.
+  void restart_without_state(WallTime now);
 
   using Refused = std::optional<SlurmRefusal>;  // nullopt: done.
 
@@ -110,7 +113,7 @@ class SlurmModel {
   void lose_slurmd(const std::string& name);
   Refused delete_node(const std::string& name);
   struct NodeChange {
-    std::optional<std::string> state, reason, comment, extra;
+    std::optional<std::string> state, reason, comment, extra, address;
     std::optional<int> weight;
     std::optional<std::vector<std::string>> features;
   };

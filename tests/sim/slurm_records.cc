@@ -153,13 +153,15 @@ Value to_json(const SlurmPartition& partition, const SlurmModel& model) {
 }
 
 Value to_json(const SlurmReservation& reservation) {
+  Value flags = Value::array({"SPEC_NODES"});
+  for (const std::string& flag : reservation.flags) flags.push_back(flag);
   return Value::object({{"name", reservation.name},
                         {"node_list", hostlist(reservation.nodes)},
                         {"node_count", reservation.nodes.size()},
                         {"users", reservation.users},
                         {"start_time", slurm_number(reservation.start)},
                         {"end_time", slurm_number(reservation.end)},
-                        {"flags", Value::array({"SPEC_NODES"})}});
+                        {"flags", std::move(flags)}});
 }
 
 Value pulse_of(const SlurmJob& job) {

@@ -1,7 +1,7 @@
 // operator/nodeset/node_record.cc
 //
-// What the operator writes into Slurm's record of a node: whose pod it is, and features of the
-// Kubernetes node. Declared in projection.h.
+// What the operator writes into Slurm's record of a node: whose pod it is, and topology and
+// features of the Kubernetes node. Declared in projection.h.
 #include <algorithm>
 #include <set>
 
@@ -24,6 +24,11 @@ bool is_feature(std::string_view text) {
     return (lower >= 'a' && lower <= 'z') || is_ascii_digit(c) ||
            kPunctuation.find(c) != std::string_view::npos;
   });
+}
+
+std::string_view topology_of(const WorkerView& worker) {
+  if (!worker.node) return {};
+  return worker.node->meta.annotations.find(api::annotation::kTopology).value_or("");
 }
 
 }  // namespace
@@ -70,6 +75,40 @@ std::optional<std::vector<std::string>> wanted_features(const std::vector<std::s
   const std::set<std::string_view> has(features.begin(), features.end());
   if (has == std::set<std::string_view>(wanted.begin(), wanted.end())) return std::nullopt;
   return wanted;
+}
+
+bool has_topology(const WorkerView& worker) { return !topology_of(worker).empty(); }
+
+std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
+                                               const WorkerView& worker, slurm::Version spoken) {
+  const kube::Pod& pod = *worker.pod;
+  const slurm::Node& node = *worker.slurm.node;
+  if (!pod.ready() || !node.state.is_dynamic()) return std::nullopt;
+  slurm::NodeUpdate update;
+  bool differs = false;
+  const std::string comment =
+      to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset.meta.name,
+                  nodeset.meta.uid});
+  if (node.comment != comment) {
+    update.comment = comment;
+    differs = true;
+  }
+  const std::string_view topology = topology_of(worker);
+  if (!topology.empty() && node.topology != topology &&
+      slurm::require(spoken, slurm::Feature::kNodeTopology)) {
+    update.topology = std::string(topology);
+    differs = true;
+  }
+  if (worker.node) {
+    std::vector<std::string> features(node.features.begin(), node.features.end());
+    if (auto wanted = wanted_features(features, *worker.node)) {
+      update.active_features = *wanted;
+      update.features = *std::move(wanted);
+      differs = true;
+    }
+  }
+  if (!differs) return std::nullopt;
+  return update;
 }
 
 }  // namespace mainspring::op

@@ -59,16 +59,6 @@ bool may_condemn(const WorkerView& worker, std::optional<Removal::Evidence> evid
          condemns(cordon_cause(worker));
 }
 
-// By the conditions that the pod keeps while Slurm says nothing of it: this Slurm had the node, and
-// no job was on it.
-bool was_idle(const kube::Pod& pod) {
-  const auto is_true = [&](std::string_view type) {
-    const auto* const condition = kube::find_condition(pod.status.conditions, type);
-    return condition != nullptr && condition->status == kube::ConditionStatus::kTrue;
-  };
-  return is_true("SlurmNodeStateIdle") && !is_true("SlurmNodeStateCompleting");
-}
-
 // slurmd registers when it starts. One that was Ready all this time and is not on the list has been
 // forgotten by slurmctld and does not know it. A list without any node is believed later, so that
 // somebody can bring the state back, and only of workers that were registered and idle: the jobs of
@@ -80,13 +70,20 @@ bool is_unregistered(const WorkerView& worker, bool available, WallTime now) {
   const auto* const ready = kube::find_condition(worker.pod->status.conditions, "Ready");
   if (ready->transition == WallTime()) return false;
   const Duration ready_for = now - ready->transition;
-  if (worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent) return ready_for >= kPatience;
+  if (worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent) {
+    return ready_for >= kPatience && !works_unseen(worker);
+  }
   return worker.slurm.empty_for && was_idle(*worker.pod) &&
          std::min(*worker.slurm.empty_for, ready_for) >= kEmptyPatience;
 }
 
+// The list has been without any node for longer than that of a new cluster is for a moment.
+bool is_lost(const SlurmFacts& slurm) {
+  constexpr Duration kPassing = seconds(30);
+  return slurm.empty_for.value_or(Duration()) >= kPassing;
+}
+
 Plan plan_of(Draft draft) {
-  constexpr Duration kPassing = seconds(30);  // A new cluster is without nodes for a moment.
   const NodeSetView& view = draft.view;
   const std::unordered_set<std::string_view> backing_off(view.backing_off.begin(),
                                                          view.backing_off.end());
@@ -94,8 +91,13 @@ Plan plan_of(Draft draft) {
   for (const Draft::Entry& entry : draft.entries) {
     if (entry.life == Life::kTerminating) continue;
     const WorkerView& worker = *entry.worker;
-    if (entry.available && worker.slurm.empty_for.value_or(Duration()) >= kPassing) ++plan.lost;
     const auto index = static_cast<std::size_t>(&worker - view.workers.data());
+    const bool lost = entry.available && is_lost(worker.slurm);
+    plan.lost += lost ? 1 : 0;
+    if (entry.life == Life::kAlive &&
+        (works_unseen(worker) || (lost && was_at_work(*worker.pod)))) {
+      plan.unseen.push_back(index);
+    }
     if (entry.life == Life::kEnded) {
       // The wait is for the one that takes its place; where none does, there is nothing to wait
       // for.
@@ -144,7 +146,7 @@ std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker) {
     case SlurmFacts::Knowledge::kUnknown:
       return std::nullopt;
     case SlurmFacts::Knowledge::kAbsent:
-      return Evidence::kAbsent;
+      return works_unseen(worker) ? std::nullopt : std::optional(Evidence::kAbsent);
     case SlurmFacts::Knowledge::kPresent:
       break;
   }

@@ -6,7 +6,7 @@
 //
 // A condemned pod is cordoned and drained, and deleted only on positive evidence: Slurm shows its
 // node drained; or the pod never ran, or has ended; or a fresh, believable list does not have the
-// node.
+// node, and no job was on it when one last did.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ struct Removal {
     kNeverRan,  // No container of it was ever made, and its kubelet says so.
     kEnded,     // Succeeded or Failed.
     kDrained,   // Slurm says so.
-    kAbsent,    // Slurm does not know the node. To be limited by the caller.
+    kAbsent,    // Slurm does not know the node, nor of jobs on it. To be limited by the caller.
   };
   std::size_t worker = 0;
   Cause cause = Cause::kNone;
@@ -70,6 +70,9 @@ struct Plan {
   // Running and ready, yet a believable list of Slurm's does not have them: slurmd must register
   // anew. Of a list without any node: those that were idle when it had them.
   std::vector<std::size_t> unregistered;
+  // Workers that Slurm has lost with jobs on them: left alone, whatever else is wanted of
+  // them, until their slurmd registers or somebody deletes them.
+  std::vector<std::size_t> unseen;
   // Ready workers that a fresh list without any node lacks, once it is no passing matter.
   std::int32_t lost = 0;
   std::int32_t desired = 0;  // status.desired

@@ -34,10 +34,13 @@ inline void expect_harmless(const NodeSetView& view, const Plan& plan) {
     RC_ASSERT(condemned.contains(index));
     const bool ran = worker.pod->status.phase == kube::PodPhase::kRunning;
     RC_ASSERT(!(ran && worker.slurm.knowledge == SlurmFacts::Knowledge::kUnknown));
+    RC_ASSERT(!(ran && works_unseen(worker)));
     if (!worker.slurm.present()) continue;
     RC_ASSERT(!worker.slurm.node->state.is_busy());
     RC_ASSERT(!ran || worker.slurm.node->state.is_drained());
   }
+  for (const std::size_t index : plan.unregistered)
+    RC_ASSERT(!was_at_work(*view.workers[index].pod));
   std::set<std::uint32_t> ordinals;
   for (const WorkerView& worker : view.workers) {
     if (const auto ordinal = ordinal_of(view.nodeset, *worker.pod)) ordinals.insert(*ordinal);

@@ -255,6 +255,46 @@ TEST(Unregistered, AreThoseReadyForAMinuteThatABelievableListLacks) {
   EXPECT_FALSE(is_unregistered([](Sample& w) { w.nodeset.spec.replicas = 0; }));
 }
 
+TEST(Unseen, AreWorkersThatSlurmLostWithJobsOnThemAndTheyAreSparedWhateverIsWanted) {
+  for (const char* const shown : {"Allocated", "Mixed", "Completing", "Unknown"}) {
+    auto world = of(1, {{.name = "gpu-0",
+                         .knowledge = Knowledge::kAbsent,
+                         .shown = {"SlurmNodeStateIdle", std::string("SlurmNodeState") + shown}}});
+    const auto expect_spared = [&] {
+      const Told told = world.plan();
+      EXPECT_THAT(told.unseen, ElementsAre("gpu-0")) << shown;
+      EXPECT_THAT(told.unregistered, IsEmpty()) << shown;
+      EXPECT_THAT(told.remove, IsEmpty()) << shown;
+    };
+    expect_spared();
+    world.revision = "v2";
+    expect_spared();
+    world.nodeset.spec.replicas = 0;
+    expect_spared();
+    world.nodeset.meta.deletion = kNow;
+    expect_spared();
+    world.pods[0].ready = false;
+    expect_spared();
+    world.pods[0].ready = true;
+    world.pods[0].knowledge = Knowledge::kUnknown;  // As before anybody has registered anew.
+    world.pods[0].empty_for = minutes(5);
+    expect_spared();
+    world.pods[0].phase = Phase::kFailed;
+    EXPECT_THAT(world.plan().remove, ElementsAre("gpu-0 deletion ended"));
+    EXPECT_THAT(world.plan().unseen, IsEmpty());
+  }
+}
+
+TEST(Unseen, IsNobodyThatSlurmHasOrThatWasIdleOrDown) {
+  const auto unseen = [](Knowledge knowledge, const char* shown) {
+    return of(1, {{.name = "gpu-0", .knowledge = knowledge, .shown = {shown}}}).plan().unseen;
+  };
+  EXPECT_THAT(unseen(Knowledge::kPresent, "SlurmNodeStateMixed"), IsEmpty());
+  EXPECT_THAT(unseen(Knowledge::kUnknown, "SlurmNodeStateMixed"), IsEmpty());
+  EXPECT_THAT(unseen(Knowledge::kAbsent, "SlurmNodeStateIdle"), IsEmpty());
+  EXPECT_THAT(unseen(Knowledge::kAbsent, "SlurmNodeStateDown"), IsEmpty());
+}
+
 TEST(Unregistered, AreIdleWorkersThatAListWithoutAnyNodeLacksForTwoMinutes) {
   const auto is_unregistered = [](auto&& change) {
     auto world = of(1, {{.name = "gpu-0",

@@ -17,7 +17,7 @@ namespace mainspring::op {
 // A plan in words: "gpu-2 scale-in", "gpu-2 scale-in drained".
 struct Told {
   std::vector<std::uint32_t> create;
-  std::vector<std::string> create_on, condemned, remove, unregistered;
+  std::vector<std::string> create_on, condemned, remove, unregistered, unseen;
   std::int32_t desired = 0;
 };
 
@@ -65,6 +65,7 @@ struct Sample {
       told.remove.push_back(text + " " + std::string(word(evidence)));
     }
     for (const std::size_t index : plan.unregistered) told.unregistered.push_back(name(index));
+    for (const std::size_t index : plan.unseen) told.unseen.push_back(name(index));
     return told;
   }
 };

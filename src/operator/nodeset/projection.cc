@@ -122,6 +122,10 @@ void want_cordon(Value& changes, const json::StringMap& has, Cause cordon) {
   want(changes, has, api::annotation::kCordonedFor, std::string(to_string(cordon)));
 }
 
+bool keeps_what_it_shows(const WorkerView& worker) {
+  return worker.slurm.knowledge == Knowledge::kUnknown || works_unseen(worker);
+}
+
 void count_slurm(Counters& counters, const slurm::NodeState& state) {
   switch (state.base()) {
     case Base::kIdle:
@@ -157,7 +161,7 @@ PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
                       std::span<const std::shared_ptr<const slurm::Job>> jobs) {
   const kube::Meta& meta = worker.pod->meta;
   PodProjection projection;
-  if (worker.slurm.knowledge == Knowledge::kUnknown) {
+  if (keeps_what_it_shows(worker)) {
     projection.protect = meta.labels.find(api::label::kPodProtect) == "true";
     projection.deadline = text_of(meta.annotations.find(api::annotation::kPodDeadline));
   } else {
@@ -191,8 +195,10 @@ Value metadata_patch(const kube::Pod& pod, const PodProjection& projection, Caus
   return patch;
 }
 
-Value conditions_patch(const kube::Pod& pod, const SlurmFacts& facts, WallTime now) {
-  if (facts.knowledge == Knowledge::kUnknown) return {};
+Value conditions_patch(const WorkerView& worker, WallTime now) {
+  const kube::Pod& pod = *worker.pod;
+  const SlurmFacts& facts = worker.slurm;
+  if (keeps_what_it_shows(worker)) return {};
   const auto wanted =
       facts.present() ? state_conditions(*facts.node) : std::vector<kube::Condition>();
   control::ConditionList list = control::edit(pod.status.conditions);

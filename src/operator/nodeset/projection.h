@@ -11,6 +11,8 @@
 
 #include "operator/nodeset/worker_view.h"
 #include "slurm/job.h"
+#include "slurm/node_request.h"
+#include "slurm/versions.h"
 
 namespace mainspring::op {
 
@@ -24,8 +26,8 @@ struct PodProjection {
   std::optional<std::string> deadline;  // annotation pod-deadline, RFC 3339
   std::optional<std::string> topology;  // annotation topology spec; unset: leave it
 };
-// `jobs`: those that hold resources on this node. While Slurm is unknown so are they: protection
-// and deadline stay as they are.
+// `jobs`: those that hold resources on this node. While Slurm is unknown, or has lost the node with
+// jobs on it, so are they: protection and deadline stay as they are.
 PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
                       std::span<const std::shared_ptr<const slurm::Job>> jobs);
 
@@ -38,9 +40,9 @@ json::Value metadata_patch(const kube::Pod& pod, const PodProjection& projection
 // Of its status: a STRATEGIC merge patch, to be sent as PatchKind::kStrategic to the subresource
 // status. The kubelet writes the same list; a merge patch would replace it whole and undo the
 // kubelet's last word, while this names our conditions by type and those that go with "$patch":
-// "delete". Where Slurm is unknown the pod keeps those it has; where Slurm does not have the node
-// they go.
-json::Value conditions_patch(const kube::Pod& pod, const SlurmFacts& facts, WallTime now);
+// "delete". Where Slurm is unknown, or has lost the node with jobs on it (works_unseen), the pod
+// keeps those it has; else those of a node that Slurm does not have go.
+json::Value conditions_patch(const WorkerView& worker, WallTime now);
 
 // The counters; conditions, hash, selector and observed generation are filled in by sync. While
 // Slurm is unknown its four stay as the status has them.
@@ -76,5 +78,12 @@ std::optional<PodInfo> parse_comment(std::string_view comment);
 // that could not be asked for by --constraint (operators, blanks, control characters) are left out.
 std::optional<std::vector<std::string>> wanted_features(const std::vector<std::string>& features,
                                                         const kube::Node& node);
+
+// What Slurm should be told of a worker that is up and does not have yet: comment, topology and
+// features. What the version that is spoken has no word for is left out.
+std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
+                                               const WorkerView& worker, slurm::Version spoken);
+// Whether its Kubernetes node has a topology for Slurm.
+bool has_topology(const WorkerView& worker);
 
 }  // namespace mainspring::op

@@ -102,6 +102,8 @@ constexpr std::string_view kIdle =
     R"({"type":"SlurmNodeStateIdle","status":"True","reason":"Idle","message":"",)"
     R"("lastTransitionTime":"2026-11-16T08:30:00Z"})";
 
+constexpr std::string_view kMixed = R"({"type":"SlurmNodeStateMixed","status":"True"})";
+
 // What the API server would make of the pod's conditions.
 Value patched(std::string_view conditions, const Value& patch) {
   const std::string text = R"({"status":{"conditions":[)" + std::string(conditions) + "]}}";
@@ -114,7 +116,7 @@ Value patched(std::string_view conditions, const Value& patch) {
 TEST(ConditionsPatch, ReplacesStaleStatesAndLeavesTheKubeletsAlone) {
   const std::string has = std::string(kReady) + "," + std::string(kIdle);
   const SlurmFacts down = facts({Base::kDown, {Flag::kDrain, Flag::kNotResponding}}, "lost it");
-  const Value patch = conditions_patch(*pod("", has), down, kNow);
+  const Value patch = conditions_patch(worker(down, pod("", has)), kNow);
   EXPECT_EQ(*patch.at_pointer("/metadata/uid"), Value("u-1"));
   EXPECT_EQ(to_text(*patch.at_pointer("/status/conditions/0")),
             R"({"type":"SlurmNodeStateDown","status":"True","reason":"Down","message":"lost it",)"
@@ -130,23 +132,27 @@ TEST(ConditionsPatch, ReplacesStaleStatesAndLeavesTheKubeletsAlone) {
 
   // The same state a second time changes nothing.
   const auto again = decoded<kube::Pod>(to_text(after));
-  EXPECT_TRUE(conditions_patch(*again, down, kNow + hours(1)).is_null());
+  EXPECT_TRUE(conditions_patch(worker(down, again), kNow + hours(1)).is_null());
 }
 
 TEST(ConditionsPatch, ANewReasonIsNoNewState) {
-  const Value patch = conditions_patch(*pod("", kIdle), facts(Base::kIdle, "planned"), kNow);
+  const Value patch = conditions_patch(worker(facts(Base::kIdle, "planned"), pod("", kIdle)), kNow);
   EXPECT_EQ(to_text(*patch.at_pointer("/status/conditions")),
             R"([{"type":"SlurmNodeStateIdle","status":"True","reason":"Idle","message":"planned",)"
             R"("lastTransitionTime":"2026-11-16T08:30:00Z"}])");
 }
 
 TEST(ConditionsPatch, KeepsThemWhileSlurmIsUnknownAndRemovesThemOfANodeThatIsGone) {
-  EXPECT_TRUE(conditions_patch(*pod("", kIdle), kUnknownFacts, kNow).is_null());
-  EXPECT_EQ(
-      to_text(
-          *conditions_patch(*pod("", kIdle), kAbsentFacts, kNow).at_pointer("/status/conditions")),
-      R"([{"$patch":"delete","type":"SlurmNodeStateIdle"}])");
-  EXPECT_TRUE(conditions_patch(*pod("", kReady), kAbsentFacts, kNow).is_null());
+  EXPECT_TRUE(conditions_patch(worker(kUnknownFacts, pod("", kIdle)), kNow).is_null());
+  EXPECT_EQ(to_text(*conditions_patch(worker(kAbsentFacts, pod("", kIdle)), kNow)
+                         .at_pointer("/status/conditions")),
+            R"([{"$patch":"delete","type":"SlurmNodeStateIdle"}])");
+  EXPECT_TRUE(conditions_patch(worker(kAbsentFacts, pod("", kReady)), kNow).is_null());
+}
+
+TEST(ConditionsPatch, KeepsThemOfANodeThatSlurmLostWithJobsOnIt) {
+  EXPECT_TRUE(conditions_patch(worker(kAbsentFacts, pod("", kMixed)), kNow).is_null());
+  EXPECT_FALSE(conditions_patch(worker(facts(Base::kIdle), pod("", kMixed)), kNow).is_null());
 }
 
 TEST(Projection, ABusyPodIsProtectedUnlessProtectionIsOff) {
@@ -170,6 +176,9 @@ TEST(Projection, WhatSlurmLastSaidStaysWhileItIsUnknown) {
   EXPECT_EQ(kept.deadline, "2026-11-16T10:00:00Z");
   EXPECT_TRUE(metadata_patch(*pod(kProtected), kept, Cause::kNone).is_null());
   EXPECT_FALSE(project({}, worker(kUnknownFacts), {}).protect);
+  const auto lost = project({}, worker(kAbsentFacts, pod(kProtected, kMixed)), {});
+  EXPECT_TRUE(lost.protect);
+  EXPECT_EQ(lost.deadline, "2026-11-16T10:00:00Z");
 }
 
 TEST(Projection, TheDeadlineIsTheLastOfTheRunningJobs) {
@@ -290,6 +299,26 @@ TEST(Features, OnlyThoseUnderOurPrefixAreReplaced) {
   EXPECT_EQ(wanted_features({"k8s/b", "gpu", "k8s/a"}, *featured("a,b")), std::nullopt);
   EXPECT_THAT(wanted_features({"gpu", "k8s/a"}, kube::Node()), Optional(ElementsAre("gpu")));
   EXPECT_EQ(wanted_features({"gpu"}, kube::Node()), std::nullopt);
+}
+
+TEST(WantedUpdate, LeavesOutWhatTheVersionHasNoWordFor) {
+  api::NodeSet nodeset;
+  auto slurm = std::make_shared<slurm::Node>(*facts({Base::kIdle, {Flag::kDynamicNorm}}).node);
+  WorkerView one = worker({Knowledge::kPresent, slurm}, pod("", kReady));
+  one.node = decoded<kube::Node>(R"({"metadata":{"name":"n1","annotations":{)"
+                                 R"("topology.slinky.slurm.net/spec":"topo-switch:s1"}}})");
+  ASSERT_TRUE(has_topology(one));
+  const auto now = wanted_update(nodeset, one, slurm::Version::k43);
+  ASSERT_TRUE(now.has_value());
+  EXPECT_EQ(now->topology, "topo-switch:s1");
+  const auto before = wanted_update(nodeset, one, slurm::Version::k42);
+  ASSERT_TRUE(before.has_value());
+  EXPECT_EQ(before->topology, std::nullopt);
+  EXPECT_TRUE(before->comment.has_value());
+  // And nothing is left to tell once the rest is told.
+  slurm->comment = *before->comment;
+  EXPECT_FALSE(wanted_update(nodeset, one, slurm::Version::k42).has_value());
+  EXPECT_TRUE(wanted_update(nodeset, one, slurm::Version::k43).has_value());
 }
 
 TEST(Features, WhatNoConstraintCouldNameIsLeftOut) {

@@ -1,6 +1,8 @@
 #include "operator/nodeset/worker_view.h"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <utility>
 
 #include "api/names.h"
@@ -39,7 +41,28 @@ std::string_view label_of(const kube::Pod& pod, std::string_view key) {
   return pod.meta.labels.find(key).value_or(std::string_view());
 }
 
+bool shows(const kube::Pod& pod, std::initializer_list<std::string_view> types) {
+  return std::any_of(types.begin(), types.end(), [&](std::string_view type) {
+    const auto* const condition = kube::find_condition(pod.status.conditions, type);
+    return condition != nullptr && condition->status == kube::ConditionStatus::kTrue;
+  });
+}
+
 }  // namespace
+
+bool was_idle(const kube::Pod& pod) {
+  return shows(pod, {"SlurmNodeStateIdle"}) && !was_at_work(pod);
+}
+
+// Unknown: after a restart of slurmctld its jobs may not have been looked for.
+bool was_at_work(const kube::Pod& pod) {
+  return shows(pod, {"SlurmNodeStateAllocated", "SlurmNodeStateMixed", "SlurmNodeStateCompleting",
+                     "SlurmNodeStateUnknown"});
+}
+
+bool works_unseen(const WorkerView& worker) {
+  return worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent && was_at_work(*worker.pod);
+}
 
 bool is_about_to_register(const WorkerView& worker, WallTime now) {
   constexpr Duration kJustNow = minutes(2);

@@ -44,6 +44,17 @@ struct WorkerView {
 // Its slurmd has just started: it is about to be added to Slurm's nodes, or to be called up again.
 bool is_about_to_register(const WorkerView& worker, WallTime now);
 
+// What the pod's conditions say of its node, which it keeps while Slurm says nothing of it: this
+// Slurm had the node, and no job was on it,
+bool was_idle(const kube::Pod& pod);
+// or some were, or nobody had looked yet.
+bool was_at_work(const kube::Pod& pod);
+
+// A fresh list of Slurm's lacks the node, though jobs were on it when it was seen last. A node with
+// jobs cannot be deleted, so Slurm has lost it, and what it ran may be running on. Only a slurmd
+// that registers again, or a person, knows better: nobody may delete the pod for it.
+bool works_unseen(const WorkerView& worker);
+
 // The name by which Slurm knows the worker: the pod-hostname label where it is set, else
 // spec.hostname, else the pod's name; with hostNetwork in StatefulSet mode the Kubernetes node's
 // name, which is empty until the pod is scheduled.

@@ -3,6 +3,10 @@
 namespace mainspring::op {
 namespace {
 
+constexpr std::string_view kUnproven =
+    "slurmctld has started anew after the files came into its pod; that it has read them shows "
+    "only where slurm.conf itself changed, and from REST API v0.0.45 on";
+
 bool must_restart(const ConfigFacts& facts) {
   return !facts.in_place && !facts.live_restart.empty() && facts.live_restart != facts.restart;
 }
@@ -63,7 +67,10 @@ ConfigPlan plan_config(const ConfigFacts& facts) {
   if (!facts.has_rest) status.message = "without a RestApi slurmctld takes it up when it restarts";
   // The sidecar sees to it and does not give up.
   if (facts.in_place && !facts.has_rest) settle(status, facts.now);
-  if (facts.reconfigured) settle(status, *facts.reconfigured);
+  if (facts.reconfigured) {
+    settle(status, *facts.reconfigured);
+    if (!facts.proven) status.message = kUnproven;
+  }
   return plan;
 }
 

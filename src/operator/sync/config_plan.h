@@ -34,6 +34,7 @@ struct ConfigFacts {
   bool as_found = false;
   // When a reconfigure with these files was done in this process, or why it was not.
   std::optional<WallTime> reconfigured;
+  bool proven = false;  // And slurmctld has shown that it has read them.
   std::string trouble;
   WallTime now;
 };

@@ -86,13 +86,17 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   const auto map = world_.config_maps.get(controller->meta.ns,
                                           api::controller_config_name(controller->meta.name));
   const auto text = map ? map->data.find("slurm.conf") : std::nullopt;
+  const auto hash = text ? slurm::conf_hash(*text) : std::nullopt;
   const auto before = co_await running_conf(control);
+  if (before && *before) {
+    std::int64_t& read_before = memory_[ObjectKey(controller->meta.key())].read_before;
+    if (read_before == 0) read_before = (*before)->file_hash;
+  }
   Result<void> done;
   if (!before) done = fail(before.error());
   if (before) done = co_await control.reconfigure();
   if (done && *before) {
-    done = co_await confirm(control, &world_.clock, (*before)->boot_time,
-                            text ? slurm::conf_hash(*text) : std::nullopt);
+    done = co_await confirm(control, &world_.clock, (*before)->boot_time, hash);
   }
   // The map may have changed meanwhile.
   Memory& memory = memory_[ObjectKey(controller->meta.key())];
@@ -106,6 +110,7 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   if (memory.brought == wanted.hash) {
     memory.taken_up = wanted.hash;
     memory.taken_up_at = world_.clock.wall_now();
+    memory.proven = hash && memory.read_before != 0 && memory.read_before != *hash;
     memory.trouble.clear();
     memory.failures = 0;
   }

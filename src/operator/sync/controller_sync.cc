@@ -87,6 +87,7 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
   Result<void> laid = co_await groundwork(parts);
   if (laid) problem = check(*parts);
   if (laid && !problem) {
+    if (const auto wait = time_to_gather(*parts)) co_return Requeue{*wait};
     Result<ConfigPlan> plan = co_await keep(parts);
     if (plan) config = plan->status;
     if (!plan) laid = fail(std::move(plan).error());
@@ -111,6 +112,17 @@ Task<Result<void>> ControllerSync::groundwork(Parts parts) {
   if (parts->controller->spec.external) co_return Result<void>();
   MS_CO_CHECK(co_await services(parts));
   co_return co_await mark_references(parts->controller);
+}
+
+// NodeSets and RestApi of an installation come right after their Controller. A slurmctld that was
+// started in between would have to restart for them.
+std::optional<Duration> ControllerSync::time_to_gather(const ControllerParts& parts) {
+  constexpr Duration kGather = seconds(1);
+  if (parts.stateful_set || parts.config) return std::nullopt;
+  Memory& memory = memory_[ObjectKey(parts.controller->meta.key())];
+  if (!memory.first_seen) memory.first_seen = world_.clock.now();
+  const Duration left = *memory.first_seen + kGather - world_.clock.now();
+  return left > Duration::zero() ? std::optional(left) : std::nullopt;
 }
 
 Task<Result<ConfigPlan>> ControllerSync::keep(Parts parts) {
@@ -183,6 +195,7 @@ ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {
     if (memory.brought == facts.hash) facts.trouble = memory.trouble;
     if (memory.brought == facts.hash && memory.taken_up == facts.hash) {
       facts.reconfigured = memory.taken_up_at;
+      facts.proven = memory.proven;
     }
   }
   return facts;
@@ -314,6 +327,7 @@ Task<Result<void>> ControllerSync::bring_files(Parts parts, std::string hash) {
     memory.brought_at = world_.clock.now();
     // Back to files that were taken up before is a change all the same.
     memory.taken_up.clear();
+    memory.read_before = 0;
     memory.trouble.clear();
     memory.failures = 0;
   }

@@ -35,10 +35,14 @@ class ControllerSync {
   // What this process knows beyond the caches. Lost with it: then files are brought in, and taken
   // up, once more.
   struct Memory {
+    std::optional<TimePoint> first_seen;  // Without anything of its own.
     std::string brought;  // The hash of the files that were brought into the pods, and when.
     TimePoint brought_at;
     std::string taken_up;  // The hash of those that slurmctld has taken up, and when.
     WallTime taken_up_at;
+    // The hash of the slurm.conf that slurmctld had read before these files; 0: it does not say.
+    std::int64_t read_before = 0;
+    bool proven = false;  // That it has read them: by that hash, which is another now.
     std::string trouble;
     TimePoint try_again;  // Not before this, after it could not be taken up.
     int failures = 0;     // To take it up, one after the other.
@@ -60,6 +64,8 @@ class ControllerSync {
   Task<Result<control::Requeue>> reconcile(control::Key key);
   Task<Result<void>> groundwork(Parts parts);
   static std::optional<Problem> check(const ControllerParts& parts);
+  // How long a Controller without anything of its own is still left alone.
+  std::optional<Duration> time_to_gather(const ControllerParts& parts);
   Task<Result<ConfigPlan>> keep(Parts parts);
   ConfigFacts facts(const ControllerParts& parts) const;
   Task<Result<void>> services(Parts parts);

@@ -25,6 +25,9 @@ class DeletionLimit {
   // The same for a pod of a NodeSet of `size` pods that Slurm does not know: at most a tenth of
   // them a minute, and at least one.
   bool take_unknown(std::string_view nodeset_uid, std::size_t size);
+  // Whether take() would give one now, and take_unknown().
+  bool has_room();
+  bool has_room_unknown(std::string_view nodeset_uid, std::size_t size);
   // Of a NodeSet that is gone.
   void forget(const std::string& nodeset_uid) { unknown_.erase(nodeset_uid); }
 

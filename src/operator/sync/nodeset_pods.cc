@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "control/in_parallel.h"
 #include "control/owners.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/cordon.h"
 #include "operator/nodeset/projection.h"
-#include "operator/sync/in_parallel.h"
 #include "operator/sync/nodeset_sync.h"
 #include "operator/sync/pod_calls.h"
 
@@ -79,12 +79,12 @@ Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr co
   wanted.resize(std::min(wanted.size(), kMostChanges));
   world_.events.event(ref(*nodeset), EventType::kNormal, "ScalingUp", "ScaleUp",
                       fmt::format("Creating {} of {} pods", wanted.size(), plan->desired));
-  co_return co_await in_parallel<Creation>(
+  co_return co_await control::in_parallel<Creation>(
       std::move(wanted),
       [this, nodeset, pod_template, hash = view->revision_hash](Creation one) {
         return create_pod(nodeset, pod_template, hash, std::move(one));
       },
-      kCreationsAtOnce, AtFailure::kStop);
+      kCreationsAtOnce, control::AtFailure::kStop);
 }
 
 Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
@@ -156,7 +156,7 @@ Task<Result<void>> NodeSetSync::cordon_pods(const NodeSetView* view, const Plan*
 }
 
 Task<Result<void>> NodeSetSync::patch_pods(std::vector<PodChange> changes) {
-  co_return co_await in_parallel<PodChange>(
+  co_return co_await control::in_parallel<PodChange>(
       std::move(changes),
       [this](PodChange change) {
         return patch_pod(&world_, std::move(change.ns), std::move(change.name),

@@ -6,11 +6,11 @@
 
 #include "api/names.h"
 #include "control/finalizer.h"
+#include "control/in_parallel.h"
 #include "net/wait.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/projection.h"
 #include "operator/nodeset/reservation.h"
-#include "operator/sync/in_parallel.h"
 #include "operator/sync/pod_calls.h"
 #include "slurm/nodes.h"
 #include "slurm/reservations.h"
@@ -35,38 +35,6 @@ constexpr Duration kLimited = seconds(10);
 
 control::ObjectRef ref(const api::NodeSet& nodeset) {
   return control::ref_to(api::NodeSet::kResource, nodeset.meta);
-}
-
-// What Slurm should be told of the worker and does not have yet.
-std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
-                                               const WorkerView& worker) {
-  const kube::Pod& pod = *worker.pod;
-  const slurm::Node& node = *worker.slurm.node;
-  if (!pod.ready() || !node.state.is_dynamic()) return std::nullopt;
-  slurm::NodeUpdate update;
-  bool differs = false;
-  const std::string comment =
-      to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset.meta.name,
-                  nodeset.meta.uid});
-  if (node.comment != comment) {
-    update.comment = comment;
-    differs = true;
-  }
-  if (worker.node) {
-    const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
-    if (topology && !topology->empty() && node.topology != *topology) {
-      update.topology = std::string(*topology);
-      differs = true;
-    }
-    std::vector<std::string> features(node.features.begin(), node.features.end());
-    if (auto wanted = wanted_features(features, *worker.node)) {
-      update.active_features = *wanted;
-      update.features = *std::move(wanted);
-      differs = true;
-    }
-  }
-  if (!differs) return std::nullopt;
-  return update;
 }
 
 bool needs_slurm(Evidence evidence) {
@@ -126,6 +94,7 @@ Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
   pass.slurm = shared_.slurm_of(*pass.nodeset);
   if (!pass.slurm) co_return Requeue{};  // Its coming wakes this key.
   if (!pass.slurm->cache().nodes_freshness().fresh()) co_return Requeue{kSlurmAway};
+  MS_CO_TRY(pass.spoken, co_await pass.slurm->client().version());
 
   const NodeSetPtr seen = pass.nodeset;
   const NodeSetView view = shared_.view(*seen);
@@ -156,12 +125,9 @@ Task<Result<void>> NodeSetSlurmSync::round(Pass* pass) {
   const NodeSetView before = shared_.view(*pass->nodeset);
   std::vector<WorkerView> some = next_to_tell(*pass, before);
   pass->over = some.size() < kRound;
-  const auto told = co_await in_parallel<WorkerView>(
+  const auto told = co_await control::in_parallel<WorkerView>(
       std::move(some),
-      [this, nodeset = pass->nodeset, slurm = pass->slurm](WorkerView worker) {
-        return tell_one(nodeset, slurm, std::move(worker));
-      },
-      kAtOnce);
+      [this, pass](WorkerView worker) { return tell_one(pass, std::move(worker)); }, kAtOnce);
   MS_CO_CHECK(pass->note(told));
 
   // What has been done and is not seen yet would be decided again, on what was before.
@@ -176,7 +142,7 @@ Task<Result<void>> NodeSetSlurmSync::round(Pass* pass) {
   if (plan.lost > 0) {
     warn(world_, ref(*nodeset), "SlurmHasNoNodes",
          fmt::format("slurmctld knows no node at all, though {} workers are ready: {}", plan.lost,
-                     "bring its state back, or they register anew, the idle ones first"));
+                     "bring its state back, or those that were idle register anew"));
   }
   const bool more = !plan.remove.empty() || !plan.unregistered.empty();
   if (more || awaits_registration(now)) pass->next = {kLimited};
@@ -190,15 +156,18 @@ std::vector<WorkerView> NodeSetSlurmSync::next_to_tell(Pass& pass, const NodeSet
     if (some.size() == kRound) break;
     if (!worker.slurm.present() || worker.pod->meta.deleting()) continue;
     const auto action = slurm_action(worker, cordon_cause(worker), options);
-    if (action.kind == SlurmAction::Kind::kNone && !wanted_update(*pass.nodeset, worker)) continue;
+    if (action.kind == SlurmAction::Kind::kNone &&
+        !wanted_update(*pass.nodeset, worker, pass.spoken)) {
+      continue;
+    }
     // Once in a pass: one that is refused must not keep the others from their turn.
     if (pass.told.insert(worker.pod->meta.uid).second) some.push_back(worker);
   }
   return some;
 }
 
-Task<Result<void>> NodeSetSlurmSync::tell_one(NodeSetPtr nodeset, SlurmPtr slurm,
-                                              WorkerView worker) {
+Task<Result<void>> NodeSetSlurmSync::tell_one(const Pass* pass, WorkerView worker) {
+  const SlurmPtr& slurm = pass->slurm;
   const std::string name(std::string_view(worker.slurm.node->name));
   const CordonOptions options{world_.options.propagated_node_conditions};
   SlurmAction action = slurm_action(worker, cordon_cause(worker), options);
@@ -223,18 +192,18 @@ Task<Result<void>> NodeSetSlurmSync::tell_one(NodeSetPtr nodeset, SlurmPtr slurm
   if (action.kind != SlurmAction::Kind::kNone) {
     MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
   }
-  co_return co_await describe(std::move(nodeset), std::move(slurm), std::move(worker));
+  co_return co_await describe(pass, std::move(worker));
 }
 
 // Comment, topology and features of a worker that is up.
-Task<Result<void>> NodeSetSlurmSync::describe(NodeSetPtr nodeset, SlurmPtr slurm,
-                                              WorkerView worker) {
-  if (!wanted_update(*nodeset, worker)) co_return Result<void>();
+Task<Result<void>> NodeSetSlurmSync::describe(const Pass* pass, WorkerView worker) {
+  const SlurmPtr& slurm = pass->slurm;
+  if (!wanted_update(*pass->nodeset, worker, pass->spoken)) co_return Result<void>();
   // Features are written as a whole: those that somebody else has just added must be among them.
   const std::string name(std::string_view(worker.slurm.node->name));
   MS_CO_TRY(worker.slurm.node, co_await slurm->cache().refresh_node(name));
   if (!worker.slurm.node) co_return Result<void>();
-  auto update = wanted_update(*nodeset, worker);
+  auto update = wanted_update(*pass->nodeset, worker, pass->spoken);
   if (!update) co_return Result<void>();
   MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).update(name, *std::move(update)));
   MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
@@ -258,7 +227,7 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
     all.push_back({view->workers[worker], Evidence::kAbsent});
   }
   const std::size_t size = view->workers.size();
-  co_return co_await in_parallel<Candidate>(
+  co_return co_await control::in_parallel<Candidate>(
       std::move(all),
       [this, nodeset, slurm, size](Candidate one) {
         return remove_one(nodeset, slurm, std::move(one.worker), one.evidence, size);
@@ -271,14 +240,17 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
 Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slurm,
                                                 WorkerView worker, Evidence evidence,
                                                 std::size_t size) {
+  const bool unknown = evidence == Evidence::kAbsent;
+  // A question that nothing could follow from is not asked.
+  if (!shared_.has_room(*nodeset, unknown, size)) co_return Result<void>();
   const std::string name = slurm_node_name(*worker.pod);
   MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
   if (evidence == Evidence::kDrained && (!now || !now->state.is_drained())) {
     co_return Result<void>();
   }
-  if (evidence == Evidence::kAbsent && now) co_return Result<void>();
-  const bool allowed = evidence == Evidence::kAbsent ? shared_.may_delete_unknown(*nodeset, size)
-                                                     : shared_.may_delete(*nodeset);
+  if (unknown && now) co_return Result<void>();
+  const bool allowed =
+      unknown ? shared_.may_delete_unknown(*nodeset, size) : shared_.may_delete(*nodeset);
   if (!allowed) co_return Result<void>();
   co_return co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny);
 }

@@ -34,6 +34,7 @@ class NodeSetSlurmSync {
   struct Pass {
     NodeSetPtr nodeset;  // As it is now: it may change while Slurm is asked and told.
     SlurmPtr slurm;
+    slurm::Version spoken{};
     std::unordered_set<std::string> told;  // By UID of the pod.
     std::optional<Error> failure;          // What Slurm refused.
     control::Requeue next;
@@ -44,8 +45,8 @@ class NodeSetSlurmSync {
   };
   Task<Result<void>> round(Pass* pass);
   std::vector<WorkerView> next_to_tell(Pass& pass, const NodeSetView& view) const;
-  Task<Result<void>> tell_one(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker);
-  Task<Result<void>> describe(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker);
+  Task<Result<void>> tell_one(const Pass* pass, WorkerView worker);
+  Task<Result<void>> describe(const Pass* pass, WorkerView worker);
   Task<Result<void>> remove_drained(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view,
                                     const Plan* plan);
   Task<Result<void>> remove_one(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker,

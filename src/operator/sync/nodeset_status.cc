@@ -41,8 +41,25 @@ json::Value pins_as_seen(const api::NodeSet& nodeset) {
   return pins;
 }
 
-Situation situation_of(const Plan& plan, const Counters& now, const SlurmCluster* slurm,
-                       std::string_view freshness, const Error* failure) {
+// What is to be said of workers that Slurm has lost with jobs on them; empty where there is none.
+std::string about_unseen(const NodeSetView& view, const Plan& plan) {
+  constexpr std::size_t kNamed = 5;
+  if (plan.unseen.empty()) return {};
+  std::vector<std::string_view> names;
+  names.reserve(plan.unseen.size());
+  for (const std::size_t index : plan.unseen) names.push_back(view.workers[index].pod->meta.name);
+  std::sort(names.begin(), names.end());
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return fmt::format(
+      "{} workers had jobs when Slurm last knew them, which may still run, so their pods are left "
+      "alone ({}{}): bring slurmctld's state back, or delete the pods when the jobs may end",
+      plan.unseen.size(), fmt::join(names, ", "), more > 0 ? ", ..." : "");
+}
+
+Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters& now,
+                       const SlurmCluster* slurm, std::string_view freshness,
+                       const Error* failure) {
   Situation all;
   all.ready = now.available >= plan.desired && now.updated >= plan.desired &&
               plan.condemned.empty() && failure == nullptr;
@@ -58,6 +75,7 @@ Situation situation_of(const Plan& plan, const Counters& now, const SlurmCluster
   all.slurm_message = slurm == nullptr ? "no RestApi of this Controller can be spoken to yet"
                                        : std::string(freshness);
   const std::size_t waiting = plan.condemned.size();
+  const std::string unseen = about_unseen(view, plan);
   if (failure != nullptr) {
     all.degraded_reason = "SyncFailed";
     all.degraded_message = failure->to_string();
@@ -65,8 +83,11 @@ Situation situation_of(const Plan& plan, const Counters& now, const SlurmCluster
     all.degraded_reason = "SlurmHasNoNodes";
     all.degraded_message = fmt::format(
         "slurmctld knows no node at all, though {} workers are ready; its state is lost, or this "
-        "is another Slurm",
-        plan.lost);
+        "is another Slurm{}{}",
+        plan.lost, unseen.empty() ? "" : ". ", unseen);
+  } else if (!unseen.empty()) {
+    all.degraded_reason = "BusyWorkersUnknown";
+    all.degraded_message = unseen;
   } else if (!plan.unregistered.empty()) {
     all.degraded_reason = "WorkersNotRegistered";
     all.degraded_message =
@@ -99,6 +120,28 @@ void set_confinement(control::ConditionList& conditions, const NodeSetView& view
   control::set_condition(conditions, std::move(wanted), view.now);
 }
 
+// Of a Slurm that cannot be told the topology of workers; no such condition where it can, or where
+// there is none to tell.
+void set_topology(control::ConditionList& conditions, const NodeSetView& view,
+                  std::optional<slurm::Version> spoken) {
+  constexpr std::string_view kType = "TopologyInSlurm";
+  const auto with = std::count_if(view.workers.begin(), view.workers.end(), has_topology);
+  const auto able =
+      spoken ? slurm::require(*spoken, slurm::Feature::kNodeTopology) : Result<void>();
+  if (with == 0 || able) {
+    control::remove_condition(conditions, kType);
+    return;
+  }
+  kube::Condition wanted;
+  wanted.type = kube::Text(kType);
+  wanted.status = kube::ConditionStatus::kFalse;
+  wanted.reason = kube::Text("SlurmTooOld");
+  wanted.message = kube::Text(
+      fmt::format("the topology of {} workers is left out: {}", with, able.error().message()));
+  wanted.observed_generation = view.nodeset.meta.generation;
+  control::set_condition(conditions, std::move(wanted), view.now);
+}
+
 }  // namespace
 
 Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetView* view,
@@ -114,12 +157,13 @@ Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetVi
     if (!freshness.fresh()) stale = freshness.why.empty() ? "no list of nodes yet" : freshness.why;
   }
   control::ConditionList conditions = conditions_of(
-      nodeset->status.conditions, situation_of(*plan, now, slurm.get(), stale, failure),
+      nodeset->status.conditions, situation_of(*view, *plan, now, slurm.get(), stale, failure),
       nodeset->meta.generation, view->now);
   const auto& family = world_.nodesets_of({nodeset->meta.ns, nodeset->spec.controller_ref.name});
   set_confinement(conditions, *view, std::any_of(family.begin(), family.end(), [](const auto& one) {
                     return !build::is_unprivileged(*one);
                   }));
+  set_topology(conditions, *view, slurm ? slurm->client().known_version() : std::nullopt);
 
   api::NodeSetStatus wanted = nodeset->status;
   wanted.replicas = now.replicas;

@@ -162,6 +162,11 @@ bool NodeSetWorld::may_delete_unknown(const api::NodeSet& nodeset, std::size_t s
   return say_limited(nodeset, deletions_.take_unknown(nodeset.meta.uid, size));
 }
 
+bool NodeSetWorld::has_room(const api::NodeSet& nodeset, bool unknown, std::size_t size) {
+  return say_limited(nodeset, unknown ? deletions_.has_room_unknown(nodeset.meta.uid, size)
+                                      : deletions_.has_room());
+}
+
 bool NodeSetWorld::say_limited(const api::NodeSet& nodeset, bool allowed) {
   if (!allowed) {
     warn(world, control::ref_to(api::NodeSet::kResource, nodeset.meta), "DeletionsLimited",

@@ -70,6 +70,8 @@ class NodeSetWorld {
   bool may_delete(const api::NodeSet& nodeset);
   // The same for one of its `size` pods, on the word that Slurm does not know it.
   bool may_delete_unknown(const api::NodeSet& nodeset, std::size_t size);
+  // Whether the one or, where `unknown`, the other would allow it now. Also says where not.
+  bool has_room(const api::NodeSet& nodeset, bool unknown, std::size_t size);
 
  private:
   void forget(std::string_view nodeset_uid);

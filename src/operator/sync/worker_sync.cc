@@ -119,7 +119,7 @@ net::Task<Result<Requeue>> WorkerSync::reconcile(Key key) {
     MS_CO_CHECK(co_await patch_pod(&world_, pod->meta.ns, pod->meta.name,
                                    {kube::PatchKind::kMerge, std::move(metadata)}, ""));
   }
-  json::Value conditions = conditions_patch(*pod, worker.slurm, world_.clock.wall_now());
+  json::Value conditions = conditions_patch(worker, world_.clock.wall_now());
   if (!conditions.is_null()) {
     MS_CO_CHECK(co_await patch_pod(&world_, pod->meta.ns, pod->meta.name,
                                    {kube::PatchKind::kStrategic, std::move(conditions)}, "status"));
