@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/bridge_command.h"
 #include "app/crds_command.h"
 #include "app/operator_command.h"
 #include "net/tls.h"
@@ -19,9 +20,11 @@ int main(int argc, char** argv) {
   const CLI::App* const crds =
       line.add_subcommand("crds", "Print the CustomResourceDefinitions, for kubectl apply -f -.");
   const auto run_operator = app::add_operator_command(line);
+  const auto run_bridge = app::add_bridge_command(line);
   CLI11_PARSE(line, argc, argv);
   if (crds->parsed()) return app::run_crds();
   if (line.got_subcommand("operator")) return run_operator();
+  if (line.got_subcommand("bridge")) return run_bridge();
   fmt::print("{}", line.help());
   return 0;
 }

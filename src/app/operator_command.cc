@@ -3,66 +3,27 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "control/process.h"
+#include "app/process_flags.h"
 #include "http/client.h"
 #include "operator/operator.h"
-#include "operator/webhook/webhook_server.h"
+#include "operator/webhook/webhooks.h"
 
 namespace mainspring::app {
 namespace {
 
 struct Flags {
-  std::string kubeconfig;
-  std::string health_address = ":8081";
-  std::string metrics_address = ":8080";
-  bool metrics_secure = false;
-  bool leader_elect = false;
-  std::string leader_namespace;
+  ProcessFlags process{"mainspring"};
   std::vector<std::string> namespaces;
   std::vector<std::string> propagated_conditions;
   std::vector<std::string> rest_urls;
-  std::string cluster_domain;
-  std::string webhook_address = "0";
-  std::string webhook_service = "mainspring-webhook";
-  std::string webhook_namespace;
-  std::string webhook_secret = "mainspring-webhook-certs";
-  std::string webhook_configuration = "mainspring";
-  std::vector<std::string> webhook_ips;
   int deletions_per_minute = 600;
   std::size_t workers = 4;
-  std::string log_level = "info";
 };
-
-op::WebhookServer::Options webhook_options(const Flags& flags, std::string cluster_domain) {
-  op::WebhookServer::Options options;
-  options.service = flags.webhook_service;
-  options.ns = flags.webhook_namespace;
-  options.secret = flags.webhook_secret;
-  options.address = flags.webhook_address;
-  options.configuration = flags.webhook_configuration;
-  options.cluster_domain = std::move(cluster_domain);
-  options.ip_addresses = flags.webhook_ips;
-  return options;
-}
-
-// "0" is off, as upstream has it.
-std::string address(const std::string& text) { return text == "0" ? "" : text; }
-
-// The domain of the cluster: what follows "svc." in the first such search entry that the kubelet
-// gave us.
-std::string find_cluster_domain() {
-  std::ifstream file("/etc/resolv.conf");
-  for (std::string word; file >> word;) {
-    if (word.starts_with("svc.")) return word.substr(4);
-  }
-  return "cluster.local";
-}
 
 Result<std::map<std::string, std::string, std::less<>>> parse_urls(
     const std::vector<std::string>& texts) {
@@ -80,32 +41,19 @@ Result<std::map<std::string, std::string, std::less<>>> parse_urls(
 
 Result<int> run(const Flags& flags) {
   MS_TRY(auto urls, parse_urls(flags.rest_urls));
-  control::Process::Options process_options;
-  process_options.name = "mainspring-operator";
-  process_options.config.kubeconfig = flags.kubeconfig;
-  process_options.namespaces = flags.namespaces;
-  process_options.health_address = address(flags.health_address);
-  process_options.metrics_address = address(flags.metrics_address);
-  process_options.metrics_secure = flags.metrics_secure;
-  process_options.leader_elect = flags.leader_elect;
-  process_options.leader_namespace = flags.leader_namespace;
-  MS_TRY(process_options.log_level, parse_log_level(flags.log_level));
+  MS_TRY(auto described, process_options(flags.process, "mainspring-operator"));
+  described.namespaces = flags.namespaces;
   MS_TRY(const std::unique_ptr<control::Process> process,
-         control::Process::make(std::move(process_options)));
-
-  const std::string domain =
-      flags.cluster_domain.empty() ? find_cluster_domain() : flags.cluster_domain;
-  std::unique_ptr<op::WebhookServer> webhooks;
-  if (!address(flags.webhook_address).empty()) {
-    if (flags.webhook_namespace.empty()) {
-      return fail(Code::kInvalid, "--webhook-namespace: needed with --webhook-addr");
-    }
-    MS_TRY(webhooks, op::WebhookServer::make(*process, webhook_options(flags, domain)));
-  }
+         control::Process::make(std::move(described)));
+  MS_TRY(const auto webhooks,
+         serve_webhooks(flags.process, *process, [&](http::Router& router, kube::Client& client) {
+           op::add_webhooks(
+               router, {.client = client, .metrics = &process->metrics(), .log = process->log()});
+         }));
 
   http::Client slurm_transport(process->manager().executor(), process->network(), {});
   op::OperatorOptions options;
-  options.cluster_domain = domain;
+  options.cluster_domain = cluster_domain(flags.process);
   options.propagated_node_conditions = flags.propagated_conditions;
   options.rest_urls = std::move(urls);
   options.deletions_per_minute = flags.deletions_per_minute;
@@ -117,20 +65,7 @@ Result<int> run(const Flags& flags) {
 }
 
 void add_flags(CLI::App& command, Flags& flags) {
-  command.add_option("--kubeconfig", flags.kubeconfig,
-                     "Which kubeconfig to use; without: the pod's service account");
-  command
-      .add_option("--health-addr", flags.health_address,
-                  "Where to serve /healthz and /readyz; 0: nowhere")
-      ->capture_default_str();
-  command
-      .add_option("--metrics-addr", flags.metrics_address, "Where to serve /metrics; 0: nowhere")
-      ->capture_default_str();
-  command.add_flag("--metrics-secure", flags.metrics_secure,
-                   "Serve metrics only to those whom the API server lets see them");
-  command.add_flag("--leader-elect", flags.leader_elect, "Act only while holding the lease");
-  command.add_option("--leader-elect-namespace", flags.leader_namespace,
-                     "Where the lease is; without: the namespace we run in");
+  add_process_flags(command, flags.process);
   command.add_option("--namespaces", flags.namespaces, "Whose objects to manage; without: all")
       ->delimiter(',');
   command
@@ -140,26 +75,6 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option(
       "--rest-url", flags.rest_urls,
       "NAMESPACE/CONTROLLER=URL of its slurmrestd, for an operator outside the cluster");
-  command.add_option("--cluster-domain", flags.cluster_domain,
-                     "The cluster's DNS domain; without: as /etc/resolv.conf has it");
-  command
-      .add_option("--webhook-addr", flags.webhook_address,
-                  "Where to serve the admission webhooks, ':9443' mostly; 0: nowhere")
-      ->capture_default_str();
-  command
-      .add_option("--webhook-service", flags.webhook_service,
-                  "The Service that the API server calls")
-      ->capture_default_str();
-  command.add_option("--webhook-namespace", flags.webhook_namespace,
-                     "Where that Service is, and the Secret with its certificates");
-  command.add_option("--webhook-secret", flags.webhook_secret, "The name of that Secret")
-      ->capture_default_str();
-  command
-      .add_option("--webhook-configuration", flags.webhook_configuration,
-                  "The name of the two webhook configurations that get our authority")
-      ->capture_default_str();
-  command.add_option("--webhook-ip", flags.webhook_ips,
-                     "An address by which an API server outside the cluster calls the webhooks");
   command
       .add_option("--deletions-per-minute", flags.deletions_per_minute,
                   "Worker pods deleted a minute at most")
@@ -168,7 +83,6 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--workers", flags.workers, "Objects of a kind that are worked on at once")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  command.add_option("--log-level", flags.log_level, "What to log")->capture_default_str();
 }
 
 }  // namespace
@@ -178,12 +92,7 @@ std::function<int()> add_operator_command(CLI::App& line) {
       line.add_subcommand("operator", "Deploy and run Slurm clusters on Kubernetes.");
   const auto flags = std::make_shared<Flags>();
   add_flags(*command, *flags);
-  return [flags] {
-    const Result<int> code = run(*flags);
-    if (code) return *code;
-    fmt::print(stderr, "mainspring operator: {}\n", code.error().to_string());
-    return 1;
-  };
+  return [flags] { return exit_code("operator", run(*flags)); };
 }
 
 }  // namespace mainspring::app

@@ -213,6 +213,16 @@ AdmissionResponse AdmissionResponse::invalid(std::string message,
   return response;
 }
 
+AdmissionResponse AdmissionResponse::invalid_fields(const std::string& what,
+                                                    std::vector<kube::StatusCause> causes) {
+  std::string message = what + " is invalid:";
+  for (const kube::StatusCause& cause : causes) {
+    message += fmt::format(" {}: {};", cause.field, cause.message);
+  }
+  message.pop_back();
+  return invalid(std::move(message), std::move(causes));
+}
+
 Result<AdmissionReview> read_admission_review(std::string_view body) {
   json::Reader reader;
   MS_TRY(WireReview review,

@@ -77,6 +77,9 @@ struct AdmissionResponse {
   static AdmissionResponse deny(std::string message);
   // 422, as the API server's own validation says it: every field that is wrong, at once.
   static AdmissionResponse invalid(std::string message, std::vector<kube::StatusCause> causes);
+  // The same in words: "Pod a/b is invalid: spec.x: ...; spec.y: ...".
+  static AdmissionResponse invalid_fields(const std::string& what,
+                                          std::vector<kube::StatusCause> causes);
 };
 
 // A failure with a code that judges what was sent (kInvalid, kForbidden, kConflict, kNotFound,

@@ -3,6 +3,8 @@
 
 import unittest
 
+import yaml
+
 from charts import REPO, helm, one, render
 
 EXAMPLE = REPO / "examples" / "slurm" / "values.yaml"
@@ -19,7 +21,7 @@ class ChartsTest(unittest.TestCase):
 
 class AllChartsTest(ChartsTest):
     def test_all_charts_are_clean(self):
-        for chart in ("mainspring-crds", "mainspring", "slurm"):
+        for chart in ("mainspring-crds", "mainspring", "mainspring-bridge", "slurm"):
             answer = helm("lint", "--strict", str(REPO / "charts" / chart))
             self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
 
@@ -104,6 +106,160 @@ class OperatorChartTest(ChartsTest):
     def test_secure_metrics_need_a_port(self):
         wrong = {"operator": {"metricsSecure": True, "metricsPort": 0}}
         self.assertIn("metricsPort", self.refused("mainspring", wrong))
+
+
+class BridgeChartTest(ChartsTest):
+    def hooks(self, values: dict, kind: str = "MutatingWebhookConfiguration") -> list[dict]:
+        return one(render("mainspring-bridge", values), kind)["webhooks"]
+
+    def test_its_pod_is_restricted_and_does_not_wait_for_itself(self):
+        pod = one(render("mainspring-bridge", {}), "Deployment")["spec"]["template"]["spec"]
+        self.assertEqual(pod["schedulerName"], "default-scheduler")
+        self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+        self.assertEqual(pod["securityContext"]["seccompProfile"], {"type": "RuntimeDefault"})
+        container = pod["containers"][0]["securityContext"]
+        self.assertEqual(container["capabilities"], {"drop": ["ALL"]})
+        self.assertFalse(container["allowPrivilegeEscalation"])
+        self.assertTrue(container["readOnlyRootFilesystem"])
+
+    def test_values_become_the_configuration_file(self):
+        values = {
+            "schedulerConfig": {
+                "schedulerName": "mine",
+                "mcsLabel": "",
+                "partition": "gpu",
+                "identities": {"physics": {"user": 1000}, "*": {"account": "others"}},
+                "priorityClasses": {"urgent": {"priority": 9000}},
+            },
+            "admission": {"managedNamespaces": ["a", "b"]},
+            "sharedConfig": {"slurmRestApi": "http://rest:1"},
+        }
+        config = one(render("mainspring-bridge", values), "ConfigMap", "slurm-bridge-config")
+        wanted = {
+            "schedulerName": "mine",
+            "slurmRestApi": "http://rest:1",
+            "managedNamespaces": ["a", "b"],
+            "mcsLabel": "",
+            "partition": "gpu",
+            "exclusiveByDefault": True,
+            "taintNodes": True,
+            "cordonNodes": False,
+            "identities": {"physics": {"user": 1000}, "*": {"account": "others"}},
+            "priorityClasses": {"urgent": {"priority": 9000}},
+        }
+        self.assertEqual(yaml.safe_load(config["data"]["config.yaml"]), wanted)
+
+    def test_a_changed_configuration_restarts_it(self):
+        def checksum(partition: str) -> str:
+            objects = render("mainspring-bridge", {"schedulerConfig": {"partition": partition}})
+            template = one(objects, "Deployment")["spec"]["template"]
+            return template["metadata"]["annotations"]["checksum/config"]
+
+        self.assertNotEqual(checksum("a"), checksum("b"))
+        self.assertEqual(checksum("a"), checksum("a"))
+
+    def test_only_pods_that_are_slurms_are_asked_about(self):
+        named, managed = self.hooks({"admission": {"managedNamespaces": ["a"]}})
+        ours = 'has(object.spec.schedulerName) && object.spec.schedulerName == "{}"'
+        scheduler = ours.format("slurm-bridge-scheduler")
+        self.assertEqual(named["matchConditions"][0]["expression"], scheduler)
+        self.assertNotIn("namespaceSelector", named)
+        wanted = {"key": NAMESPACE, "operator": "In", "values": ["a"]}
+        self.assertEqual(managed["namespaceSelector"], {"matchExpressions": [wanted]})
+        self.assertIn("default-scheduler", managed["matchConditions"][0]["expression"])
+        (validating,) = self.hooks({}, "ValidatingWebhookConfiguration")
+        conditions = [each["expression"] for each in validating["matchConditions"]]
+        self.assertEqual(conditions[0], scheduler)
+        user = "system:serviceaccount:ns:mainspring-bridge-slurm-bridge"
+        self.assertEqual(conditions[1], f'request.userInfo.username != "{user}"')
+        args = one(render("mainspring-bridge", {}), "Deployment")
+        args = args["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn(f"--user={user}", args)
+
+    def test_selected_namespaces_are_never_the_clusters_own_nor_the_bridges(self):
+        selector = {"matchLabels": {"slurm": "yes"}, "matchExpressions": [{"key": "x"}]}
+        values = {"admission": {"managedNamespaceSelector": selector}}
+        managed = self.hooks(values)[1]["namespaceSelector"]
+        hidden = {"key": NAMESPACE, "operator": "NotIn", "values": [*CLUSTERS_OWN, "ns"]}
+        self.assertEqual(managed["matchLabels"], {"slurm": "yes"})
+        self.assertEqual(managed["matchExpressions"], [hidden, {"key": "x"}])
+        config = one(render("mainspring-bridge", values), "ConfigMap")["data"]["config.yaml"]
+        self.assertNotIn("managedNamespaces", yaml.safe_load(config))
+        for name in ("ns", "kube-system"):
+            wrong = {"admission": {"managedNamespaces": [name]}}
+            answer = helm(
+                *("template", "x", str(REPO / "charts" / "mainspring-bridge")),
+                *("--namespace", "ns"),
+                values=wrong,
+            )
+            self.assertIn(f"{name} cannot be managed", answer.stderr)
+
+    def test_namespaces_are_readable_only_where_they_are_selected(self):
+        def may_read(values: dict) -> bool:
+            rules = one(render("mainspring-bridge", values), "ClusterRole")["rules"]
+            rules = [rule for rule in rules if "namespaces" in rule["resources"]]
+            return any("resourceNames" not in rule for rule in rules)
+
+        selector = {"matchLabels": {"slurm": "yes"}}
+        self.assertTrue(may_read({"admission": {"managedNamespaceSelector": selector}}))
+        self.assertFalse(may_read({}))
+
+    def test_it_reads_no_secret_but_its_own(self):
+        objects = render("mainspring-bridge", {})
+        for rule in one(objects, "ClusterRole")["rules"]:
+            self.assertNotIn("secrets", rule["resources"])
+            self.assertNotIn("*", rule["resources"] + rule["verbs"] + rule["apiGroups"])
+        rules = one(objects, "Role")["rules"]
+        reads = [rule for rule in rules if "secrets" in rule["resources"]]
+        for rule in reads:
+            self.assertTrue("resourceNames" in rule or rule["verbs"] == ["create"])
+
+    def test_several_replicas_elect_a_leader_whatever_is_said(self):
+        values = {"scheduler": {"replicaCount": 2, "leaderElect": False, "pdb": {"enabled": True}}}
+        objects = render("mainspring-bridge", values)
+        args = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--leader-elect", args)
+        self.assertEqual(one(objects, "PodDisruptionBudget")["spec"]["minAvailable"], 1)
+
+    def test_a_key_for_tokens_takes_the_place_of_a_token(self):
+        def secret(values: dict) -> tuple[str, str]:
+            pod = one(render("mainspring-bridge", values), "Deployment")["spec"]["template"]["spec"]
+            (flag,) = (arg for arg in pod["containers"][0]["args"] if "--slurm-jwt" in arg)
+            (volume,) = (each["secret"] for each in pod["volumes"] if each["name"] == "slurm")
+            return volume["secretName"], flag
+
+        self.assertEqual(
+            secret({}),
+            ("slurm-bridge-token", "--slurm-jwt-file=/var/run/secrets/slurm/auth-token"),
+        )
+        self.assertEqual(
+            secret({"sharedConfig": {"slurmJwtKeySecret": {"name": "slurm-auth-jwt"}}}),
+            ("slurm-auth-jwt", "--slurm-jwt-key-file=/var/run/secrets/slurm/jwt.key"),
+        )
+
+    def test_without_admission_nothing_is_asked(self):
+        objects = render("mainspring-bridge", {"admission": {"enabled": False}})
+        kinds = [each["kind"] for each in objects]
+        self.assertNotIn("MutatingWebhookConfiguration", kinds)
+        self.assertNotIn("ValidatingWebhookConfiguration", kinds)
+        args = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertFalse([arg for arg in args if "webhook" in arg])
+
+    def test_slurm_bridges_values_are_understood_and_misspelt_ones_refused(self):
+        values = {
+            "scheduler": {"replicaCount": 2, "verbosity": 5, "featureGates": {"A": True}},
+            "admission": {"replicas": 2, "certManager": {"enabled": True, "duration": "1h"}},
+            "controllers": {"replicas": 2, "leaderElect": True, "pdb": {"enabled": True}},
+            "sharedConfig": {"slurmJwtSecret": {"name": "mine", "key": "SLURM_JWT"}},
+        }
+        objects = render("mainspring-bridge", values)
+        deployment = one(objects, "Deployment")
+        self.assertEqual(deployment["spec"]["replicas"], 2)
+        args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+        self.assertIn("--log-level=debug", args)
+        self.assertIn("replcas", self.refused("mainspring-bridge", {"scheduler": {"replcas": 2}}))
+        wrong = {"schedulerConfig": {"schedulerName": "default-scheduler"}}
+        self.assertIn("schedulerName", self.refused("mainspring-bridge", wrong))
 
 
 class SlurmChartTest(ChartsTest):

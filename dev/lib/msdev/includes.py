@@ -20,7 +20,8 @@ ROOMS = {
     "slurm": ["http", "json"],
     "api": ["kube"],
     "operator": ["control", "slurm", "api"],
-    "app": ["operator"],
+    "bridge": ["control", "slurm"],
+    "app": ["operator", "bridge"],
 }
 
 # First part of the include -> the rooms whose .cc files may have it. None: any .cc file.

@@ -33,13 +33,10 @@ AdmissionResponse answer(const std::string& what, api::Findings findings) {
   AdmissionResponse response;
   if (!findings.ok()) {
     std::vector<kube::StatusCause> causes;
-    std::string message = what + " is invalid:";
     for (api::Problem& problem : findings.problems) {
-      message += fmt::format(" {}: {};", problem.field, problem.message);
       causes.push_back({"FieldValueInvalid", std::move(problem.message), std::move(problem.field)});
     }
-    message.pop_back();
-    response = AdmissionResponse::invalid(std::move(message), std::move(causes));
+    response = AdmissionResponse::invalid_fields(what, std::move(causes));
   }
   response.warnings = std::move(findings.warnings);
   return response;

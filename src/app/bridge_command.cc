@@ -1,0 +1,134 @@
+#include "app/bridge_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "app/process_flags.h"
+#include "bridge/bridge.h"
+#include "bridge/config.h"
+#include "bridge/translate/ownership.h"
+#include "bridge/webhook/pod_webhooks.h"
+#include "http/client.h"
+#include "slurm/connection.h"
+#include "slurm/tokens.h"
+
+namespace mainspring::app {
+namespace {
+
+struct Flags {
+  ProcessFlags process{"slurm-bridge"};
+  std::string config = "/etc/slurm-bridge/config.yaml";
+  std::string user;
+  std::string slurm_user = "slurm";
+  std::string jwt_file = "/var/run/secrets/slurm/auth-token";
+  std::string jwt_key_file;
+  int deletions_per_minute = 2000;
+  std::size_t workers = 64;
+};
+
+Result<slurm::Client::Options> client_options(const Flags& flags,
+                                              const bridge::BridgeConfig& config,
+                                              const Clock& clock) {
+  slurm::Client::Options options;
+  MS_TRY(options.server, http::Url::parse(config.slurm_rest_api));
+  options.user = flags.slurm_user;
+  options.tokens = flags.jwt_key_file.empty()
+                       ? slurm::token_file(flags.jwt_file, clock)
+                       : slurm::minted_tokens_from(flags.jwt_key_file, clock);
+  return options;
+}
+
+// A pod waits for what Slurm decides, so our own jobs are looked at closely. Of all others only
+// their states matter, and an array is never ours.
+slurm::CacheOptions cache_options(control::Process& process) {
+  slurm::CacheOptions options;
+  options.waiting_pace = milliseconds(100);
+  options.owned_pace = milliseconds(500);
+  options.pulse_pace = seconds(2);
+  options.nodes_pace = seconds(2);
+  options.rest_pace = seconds(30);
+  options.share = 0.05;
+  options.savings = minutes(5);
+  options.stale_after = seconds(30);
+  options.admin_comment_keys = bridge::admin_comment_keys;
+  options.cares_about = [](const slurm::JobPulse& job) { return !job.is_array; };
+  options.log = process.log();
+  options.metrics = &process.metrics();
+  return options;
+}
+
+Result<std::unique_ptr<control::WebhookServer>> serve_pod_webhooks(
+    const Flags& flags, const bridge::BridgeConfig& config, control::Process& process) {
+  if (flags.process.webhook_address != "0" && flags.user.empty()) {
+    return fail(Code::kInvalid,
+                "--user: needed with --webhook-addr; as whom the API server knows the bridge, "
+                "\"system:serviceaccount:NAMESPACE:NAME\" in a cluster");
+  }
+  return serve_webhooks(flags.process, process, [&](http::Router& router, kube::Client& client) {
+    bridge::add_pod_webhooks(router, {.config = config,
+                                      .own_user = flags.user,
+                                      .client = client,
+                                      .metrics = &process.metrics()});
+  });
+}
+
+Result<int> run(const Flags& flags) {
+  MS_TRY(bridge::BridgeConfig config, bridge::read_bridge_config(flags.config));
+  MS_TRY(auto described, process_options(flags.process, "mainspring-bridge"));
+  MS_TRY(const std::unique_ptr<control::Process> process,
+         control::Process::make(std::move(described)));
+  MS_TRY(const auto webhooks, serve_pod_webhooks(flags, config, *process));
+
+  control::Manager& manager = process->manager();
+  http::Client transport(manager.executor(), process->network(), {});
+  MS_TRY(auto client, client_options(flags, config, manager.executor().clock()));
+  slurm::Connection slurm(transport, manager.executor(), manager.random(), std::move(client),
+                          cache_options(*process));
+  bridge::BridgeOptions options;
+  options.config = std::move(config);
+  options.workers = flags.workers;
+  options.deletions_per_minute = flags.deletions_per_minute;
+  options.metrics = &process->metrics();
+  options.log = process->log();
+  const bridge::Bridge everything(manager, slurm, std::move(options));
+  return process->run();
+}
+
+void add_flags(CLI::App& command, Flags& flags) {
+  command.add_option("--config", flags.config, "The bridge's configuration")->capture_default_str();
+  add_process_flags(command, flags.process);
+  command.add_option("--user", flags.user,
+                     "As whom the API server knows us; only this user may change what the bridge "
+                     "notes on pods. Needed with --webhook-addr");
+  command.add_option("--slurm-user", flags.slurm_user, "Slurm's SlurmUser, as whom we ask")
+      ->capture_default_str();
+  command
+      .add_option("--slurm-jwt-file", flags.jwt_file,
+                  "A token of that user for slurmrestd; may be rotated")
+      ->envname("SLURM_JWT_FILE")
+      ->capture_default_str();
+  command.add_option("--slurm-jwt-key-file", flags.jwt_key_file,
+                     "slurmctld's key for tokens; then we make them ourselves, one for each user");
+  command
+      .add_option("--deletions-per-minute", flags.deletions_per_minute,
+                  "Pods deleted a minute at most because Slurm ended their jobs")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--workers", flags.workers, "Gangs that are worked on at once")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
+}  // namespace
+
+std::function<int()> add_bridge_command(CLI::App& line) {
+  CLI::App* const command =
+      line.add_subcommand("bridge", "Let Slurm's queue schedule Kubernetes pods.");
+  const auto flags = std::make_shared<Flags>();
+  add_flags(*command, *flags);
+  return [flags] { return exit_code("bridge", run(*flags)); };
+}
+
+}  // namespace mainspring::app

@@ -1,0 +1,29 @@
+#include "bridge/bridge.h"
+
+#include <utility>
+
+#include "bridge/nodes/node_holds.h"
+#include "bridge/nodes/node_sync.h"
+#include "bridge/sync/gang_sync.h"
+
+namespace mainspring::bridge {
+
+struct Bridge::Parts {
+  Parts(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options)
+      : world(manager, slurm, std::move(options)), nodes(world, holds), gangs(world, holds) {}
+
+  World world;
+  NodeHolds holds;
+  NodeSync nodes;
+  GangSync gangs;
+};
+
+Bridge::Bridge(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options)
+    : parts_(std::make_unique<Parts>(manager, slurm, std::move(options))) {
+  manager.add_work("slurm", control::Manager::When::kAlways,
+                   [&cache = slurm.cache()] { return cache.run(); });
+}
+
+Bridge::~Bridge() = default;
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,313 @@
+#include "bridge/sync/gang_sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bridge/names.h"
+#include "bridge/sync/pod_writes.h"
+#include "bridge/translate/ownership.h"
+#include "bridge/translate/reason.h"
+#include "control/in_parallel.h"
+#include "net/wait.h"
+#include "slurm/jobs.h"
+
+namespace mainspring::bridge {
+
+using control::EventType;
+using control::Key;
+using control::Requeue;
+
+namespace {
+
+// Writes to the API server for one gang at a time. Several gangs write side by side.
+constexpr std::size_t kAtOnce = 64;
+constexpr Duration kUnknownPause = seconds(2);
+constexpr Duration kSweep = seconds(30);
+
+Requeue sooner(Requeue a, Requeue b) {
+  if (!a.after) return b;
+  if (!b.after) return a;
+  return *a.after < *b.after ? a : b;
+}
+
+}  // namespace
+
+GangSync::GangSync(World& world, NodeHolds& holds)
+    : world_(world),
+      holds_(holds),
+      roots_(world),
+      volumes_(world),
+      submission_(world),
+      by_gang_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
+        values.push_back(pod.meta.ns + "/" + gang_of(pod).id());
+      })),
+      by_job_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
+        if (const slurm::JobId job = job_of(pod)) values.emplace_back(job.text());
+      })),
+      tasks_(world.manager.executor()) {
+  queue_ = &world_.manager.add({.name = "gang",
+                                .reconcile = [this](Key key) { return reconcile(std::move(key)); },
+                                .workers = world_.options.workers});
+  watch(*queue_);
+  world_.manager.add_work("jobs-without-pods", control::Manager::When::kLeading,
+                          [this] { return sweep(); });
+}
+
+void GangSync::watch(control::Controller& queue) {
+  queue.watch<kube::Pod>(world_.pods, [this](const auto& before, const auto& after, auto& to) {
+    const kube::Pod& pod = after ? *after : *before;
+    to.enqueue(Key{pod.meta.ns, gang_of(pod).id()});
+    // Where the last pod of a job goes, so does what was kept of it.
+    const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
+    if (job && world_.pods.find(by_job_, job.text()).empty()) {
+      if (const auto note = notes_.find(job); note != notes_.end()) {
+        for (const std::string& node : note->second.held) holds_.release(node, job);
+        notes_.erase(note);
+      }
+    }
+  });
+  queue.wait_for(world_.nodes);
+  queue.wait_for(world_.cache.nodes());
+  queue.wait_for(world_.cache.jobs());
+  world_.cache.jobs().add_handler([this, &queue](const auto& before, const auto& after) {
+    const slurm::Job& job = after ? *after : *before;
+    for (const PodPtr& pod : world_.pods.find(by_job_, job.id.text())) {
+      queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()}, control::Priority::kHigh);
+    }
+  });
+  // Pods on a node that is lost are over.
+  world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
+    if (!is_lost(after.get()) || is_lost(before.get())) return;
+    const std::string name = (before ? *before : *after).meta.name;
+    world_.pods.for_each([&](const PodPtr& pod) {
+      if (pod->node_name == name) queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()});
+    });
+  });
+}
+
+PodStage GangSync::stage(const kube::Pod& pod) const {
+  return stage_of(pod, world_.nodes.get({}, pod.node_name).get());
+}
+
+GangSync::Gathered GangSync::gather(const Key& key) const {
+  Gathered out;
+  for (const PodPtr& pod : world_.pods.find(by_gang_, key.ns + "/" + key.name)) {
+    if (const slurm::JobId job = job_of(*pod)) {
+      out.by_job[job].push_back(pod);
+      continue;
+    }
+    const PodStage now = stage(*pod);
+    if (now == PodStage::kWaiting) {
+      if (pod->spec->scheduling_gates.empty()) out.free.push_back(pod);
+    } else if (const JobPtr job = submission_.find({pod})) {
+      // Somebody took the mark off a pod that holds a place.
+      out.by_job[job->id].push_back(pod);
+      out.unmarked.emplace_back(pod, job->id);
+    } else if (now == PodStage::kOver || now == PodStage::kGone) {
+      out.spent.push_back(pod);
+    }
+  }
+  sort_members(out.free);
+  return out;
+}
+
+Task<Result<Requeue>> GangSync::reconcile(Key key) {
+  Gathered gathered = gather(key);
+  if (gathered.by_job.empty() && gathered.free.empty()) {
+    refusals_.erase(key.ns + "/" + key.name);
+    unsure_.erase(key.ns + "/" + key.name);
+  }
+  MS_CO_CHECK(co_await for_all(std::move(gathered.spent),
+                               [this](PodPtr pod) { return let_pod_go(&world_, std::move(pod)); }));
+  for (const auto& [pod, job] : gathered.unmarked) {
+    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, pod->node_name.str()));
+  }
+  Requeue next;
+  // Those that come while the gang's job waits are taken into it; while it runs, they are others.
+  bool has_quorum = false;
+  for (auto& [job, pods] : gathered.by_job) {
+    const auto record = world_.cache.jobs().get({}, job.text());
+    const bool waits = record && record->state.is_pending();
+    if (waits && key.name.find("pod/") != 0) {
+      pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
+      gathered.free.clear();
+    }
+    has_quorum = has_quorum || (record && record->state.holds_resources());
+    sort_members(pods);
+    MS_CO_TRY(const Requeue after, co_await settle(key, job, pods));
+    next = sooner(next, after);
+  }
+  if (!gathered.free.empty()) {
+    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), has_quorum));
+    next = sooner(next, after);
+  }
+  co_return next;
+}
+
+Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job) {
+  if (auto found = world_.cache.jobs().get({}, job.text())) {
+    co_return JobKnowledge{JobKnowledge::Kind::kPresent, std::move(found)};
+  }
+  // Only its own word counts: a list may be older than the job.
+  auto asked = co_await world_.cache.refresh_job(job);
+  if (!asked) co_return JobKnowledge{};
+  if (*asked) co_return JobKnowledge{JobKnowledge::Kind::kPresent, *std::move(asked)};
+  co_return JobKnowledge{JobKnowledge::Kind::kForgotten, nullptr};
+}
+
+Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods) {
+  MS_CO_TRY(const JobKnowledge known, co_await know(job));
+  if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
+
+  std::vector<Member> members;
+  Pods waiting;
+  for (const PodPtr& pod : pods) {
+    members.push_back({pod, stage(*pod)});
+    if (members.back().stage == PodStage::kWaiting) waiting.push_back(pod);
+  }
+  GangFacts facts;
+  if (!waiting.empty() && known.job && known.job->state.is_pending()) {
+    auto found = co_await roots_.find(GangRef::parse(key.name), waiting.front());
+    // Without its owner a gang has no size to keep to; its pods are about to go, too.
+    if (found) facts = *std::move(found);
+  }
+  JobPlan plan = plan_job(members, known, facts.shape.min_members);
+  hold(job, plan.hold);
+
+  MS_CO_TRY(const bool all_told, co_await remove(job, known.job, std::move(plan.remove)));
+  // The marks first: a job that is found without them is adopted again, never the other way round.
+  MS_CO_CHECK(co_await for_all(std::move(plan.detach),
+                               [this](PodPtr pod) { return unmark_pod(&world_, std::move(pod)); }));
+  if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job, plan.let_go));
+  MS_CO_CHECK(co_await for_all(std::move(plan.let_go),
+                               [this](PodPtr pod) { return let_pod_go(&world_, std::move(pod)); }));
+  if (!plan.bind.empty()) {
+    co_return co_await place(known.job, std::move(plan.bind), std::move(pods));
+  }
+  if (plan.waiting) {
+    co_return co_await wait(std::move(key), known.job, std::move(waiting), std::move(facts));
+  }
+  if (known.job && !plan.over) follow(job);
+  co_return all_told ? Requeue{} : Requeue{seconds(5)};
+}
+
+// Slurm hears how it went, and only then that it is over.
+Task<Result<void>> GangSync::finish(slurm::JobId job, Pods pods) {
+  const auto failed = std::find_if(pods.begin(), pods.end(), [](const PodPtr& pod) {
+    return pod->terminal() && exit_code_of(*pod) != 0;
+  });
+  if (failed != pods.end()) {
+    const kube::Pod& pod = **failed;
+    auto noted =
+        co_await slurm::Jobs(world_.slurm)
+            .update(job, {.comment = fmt::format("pod {}/{} failed with exit code {}{}{}",
+                                                 pod.meta.ns, pod.meta.name, exit_code_of(pod),
+                                                 pod.status.reason.empty() ? "" : ": ",
+                                                 pod.status.reason.view())});
+    // For people alone: that it cannot be written must not keep nodes from others.
+    if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
+  }
+  auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(job);
+  if (!cancelled && cancelled.error().code() != Code::kNotFound) {
+    co_return fail(std::move(cancelled).error());
+  }
+  co_return Result<void>();
+}
+
+// False where some have to wait for the limit.
+Task<Result<bool>> GangSync::remove(slurm::JobId job, JobPtr record, Pods pods) {
+  if (pods.empty()) co_return true;
+  const TimePoint now = world_.manager.executor().now();
+  while (!removals_.empty() && removals_.front() + minutes(1) < now) removals_.pop_front();
+  const auto limit = static_cast<std::size_t>(world_.options.deletions_per_minute);
+  const std::size_t left = limit - std::min(limit, removals_.size());
+  const bool all = pods.size() <= left;
+  if (!all) {
+    world_.log.error("the limit of deleted pods is reached; the rest waits",
+                     {{"limit_per_minute", limit}, {"job", job.text()}});
+    pods.resize(left);
+  }
+  removals_.insert(removals_.end(), pods.size(), now);
+  if (Note& note = notes_[job]; record && !note.told) {
+    note.told = true;
+    tell(pods, EventType::kNormal, "SlurmJobEnded", ended_text(*record));
+  }
+  MS_CO_CHECK(co_await for_all(std::move(pods),
+                               [this](PodPtr pod) { return delete_pod(&world_, std::move(pod)); }));
+  co_return all;
+}
+
+GangSync::Note& GangSync::follow(slurm::JobId job) {
+  Note& note = notes_[job];
+  if (!note.interest) note.interest = world_.cache.follow(job);
+  return note;
+}
+
+void GangSync::hold(slurm::JobId job, const Pods& pods) {
+  std::set<std::string> wanted;
+  for (const PodPtr& pod : pods) {
+    if (const auto node = world_.nodes.get({}, pod->node_name)) {
+      wanted.insert(World::slurm_name(*node));
+    }
+  }
+  const auto note = notes_.find(job);
+  if (wanted.empty() && (note == notes_.end() || note->second.held.empty())) return;
+  std::set<std::string>& held = notes_[job].held;
+  for (const std::string& node : wanted) {
+    if (!held.contains(node)) {
+      holds_.hold(node, job, fmt::format("pods of job {} are still there", job.text()));
+    }
+  }
+  for (const std::string& node : held) {
+    if (!wanted.contains(node)) holds_.release(node, job);
+  }
+  held = std::move(wanted);
+}
+
+Task<Result<void>> GangSync::for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work) {
+  if (pods.empty()) co_return Result<void>();
+  if (pods.size() == 1) co_return co_await work(std::move(pods.front()));
+  co_return co_await control::in_parallel<PodPtr>(std::move(pods), std::move(work), kAtOnce);
+}
+
+void GangSync::tell(const Pods& pods, EventType type, std::string_view reason, std::string text) {
+  // Of a large gang the first few say it for all.
+  constexpr std::size_t kFew = 3;
+  for (std::size_t i = 0; i < std::min(pods.size(), kFew); ++i) {
+    world_.manager.events().event(control::ref_to(kube::Pod::kResource, pods[i]->meta), type,
+                                  reason, "Scheduling", text);
+  }
+}
+
+// Jobs of ours whose pods are all gone: a crash between the job and the mark on its pods, and then
+// somebody deleted those. Only jobs that name pods by UID of this cluster are looked at, never in
+// their first minute.
+Task<Result<void>> GangSync::sweep() {
+  for (;;) {
+    MS_CO_CHECK(co_await net::sleep(kSweep));
+    if (!world_.pods.synced() || !world_.cache.jobs_freshness().fresh()) continue;
+    const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                                 world_.manager.executor().clock().wall_now().time_since_epoch())
+                                 .count();
+    std::set<std::string, std::less<>> uids;
+    world_.pods.for_each([&](const PodPtr& pod) { uids.insert(pod->meta.uid); });
+    std::vector<slurm::JobId> lost;
+    world_.cache.jobs().for_each([&](const JobPtr& job) {
+      if (!job->is_external() || job->state.has_ended()) return;
+      const auto owners = parse_admin_comment(job->admin_comment);
+      if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
+      if (job->submit_time.value_or(now) + 60 > now) return;
+      const bool wanted = std::any_of(owners->uids.begin(), owners->uids.end(),
+                                      [&](const std::string& uid) { return uids.contains(uid); });
+      if (!wanted) lost.push_back(job->id);
+    });
+    for (const slurm::JobId job : lost) {
+      world_.log.warn("a job has no pod any more and is ended", {{"job", job.text()}});
+      MS_CO_CHECK(co_await finish(job, {}));
+    }
+  }
+}
+
+}  // namespace mainspring::bridge

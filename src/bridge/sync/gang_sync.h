@@ -1,0 +1,100 @@
+// bridge/sync/gang_sync.h
+//
+// GangSync: the scheduler. Watches our pods and Slurm's jobs, and takes every gang as far as it can
+// go right now: asks Slurm for a job, binds pods where Slurm put them, ends pods whose job ended,
+// ends jobs whose pods are gone. What a gang waits for comes as an event, so no gang ever waits for
+// another. Nothing here is remembered that cannot be found out again after a crash.
+//
+// Lives on the control loop; outlives the manager's run().
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bridge/gang/grouping.h"
+#include "bridge/gang/plan.h"
+#include "bridge/nodes/node_holds.h"
+#include "bridge/sync/roots.h"
+#include "bridge/sync/submission.h"
+#include "bridge/sync/volumes.h"
+#include "bridge/sync/world.h"
+#include "net/task_group.h"
+
+namespace mainspring::bridge {
+
+class GangSync {
+ public:
+  // Both must outlive it.
+  GangSync(World& world, NodeHolds& holds);
+
+ private:
+  using Pods = std::vector<PodPtr>;
+  using JobPtr = std::shared_ptr<const slurm::Job>;
+
+  // What is kept of a job while pods carry its id.
+  struct Note {
+    std::optional<slurm::Cache::Interest> interest;
+    std::string sent;            // The request that Slurm has, where we know it.
+    std::set<std::string> held;  // Nodes that we hold for its pods.
+    int failures = 0;            // To bind, in a row.
+    bool told = false;           // Its end, to the pods.
+  };
+  struct Gathered {
+    std::map<slurm::JobId, Pods> by_job;
+    Pods free;                                              // Want a job.
+    std::vector<std::pair<PodPtr, slurm::JobId>> unmarked;  // Are also in by_job.
+    Pods spent;  // Have nothing to wait for but their finalizer.
+  };
+
+  void watch(control::Controller& queue);
+  Gathered gather(const control::Key& key) const;
+  PodStage stage(const kube::Pod& pod) const;
+
+  Task<Result<control::Requeue>> reconcile(control::Key key);
+  Task<Result<control::Requeue>> settle(control::Key key, slurm::JobId job, Pods pods);
+  Task<Result<JobKnowledge>> know(slurm::JobId job);
+  Task<Result<control::Requeue>> form(control::Key key, Pods pods, bool has_quorum);
+  Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
+  Task<Result<control::Requeue>> started(control::Key key, slurm::JobId job, Pods pods,
+                                         std::string sent);
+  Task<Result<control::Requeue>> wait(control::Key key, JobPtr job, Pods pods, GangFacts facts);
+  Task<Result<control::Requeue>> place(JobPtr job, Pods unbound, Pods all);
+  // `unbound` and `all` are the caller's, and less afterwards.
+  Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
+  Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
+  Task<Result<control::Requeue>> give_up_binding(slurm::JobId job, Pods unbound, bool others,
+                                                 Error error);
+  Task<Result<void>> finish(slurm::JobId job, Pods pods);
+  Task<Result<bool>> remove(slurm::JobId job, JobPtr record, Pods pods);
+  Task<Result<void>> for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work);
+  Task<Result<void>> show(Pods pods, std::string text);
+  Task<Result<void>> wait_closely(slurm::JobId job);
+  Task<Result<void>> sweep();
+
+  Note& follow(slurm::JobId job);
+  void hold(slurm::JobId job, const Pods& pods);
+  void tell(const Pods& pods, control::EventType type, std::string_view reason, std::string text);
+  Duration pause(const control::Key& key);
+  Duration until_next_look() const;
+
+  World& world_;
+  NodeHolds& holds_;
+  Roots roots_;
+  Volumes volumes_;
+  Submission submission_;
+  Store<kube::Pod>::IndexId by_gang_, by_job_;
+  control::Controller* queue_ = nullptr;
+  std::map<slurm::JobId, Note> notes_;
+  // Gangs of which it is not known whether Slurm has a job for them.
+  std::set<std::string> unsure_;
+  std::map<std::string, int> refusals_;  // In a row, by gang.
+  std::deque<TimePoint> removals_;       // Of the last minute.
+  net::TaskGroup tasks_;                 // Last: what runs ends before what it uses.
+};
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,34 @@
+// bridge/sync/pod_writes.h
+//
+// The few writes to pods that the bridge makes: a job's mark and a node, together; the binding; the
+// end of both; why a pod waits. Each names the pod's UID, so that another pod of the same name is
+// never meant, and one that is gone is no failure. Runs on the control loop; `world` must outlive
+// the tasks.
+#pragma once
+
+#include <string>
+
+#include "bridge/gang/gang.h"
+#include "bridge/sync/world.h"
+#include "slurm/job_id.h"
+
+namespace mainspring::bridge {
+
+using net::Task;
+
+// Marks the pod as the job's, with its node where one is known, our finalizer and our toleration.
+// No call where it is so already.
+Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
+// Takes the mark off again, with the finalizer.
+Task<Result<void>> unmark_pod(World* world, PodPtr pod);
+// The finalizers alone.
+Task<Result<void>> let_pod_go(World* world, PodPtr pod);
+Task<Result<void>> bind_pod(World* world, PodPtr pod, std::string node);
+Task<Result<void>> delete_pod(World* world, PodPtr pod);
+// PodScheduled is False, for this reason. No call where the pod shows it already.
+Task<Result<void>> show_waiting(World* world, PodPtr pod, std::string text);
+
+// The job whose mark the pod has; no job where it has none, or one that is no number.
+slurm::JobId job_of(const kube::Pod& pod);
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,66 @@
+// bridge/sync/world.h
+//
+// World: what every part of the bridge shares: the caches of what exists, the way to write, and the
+// Slurm cluster. Made once by the app on the control loop; outlives the controllers.
+//
+// What needs Slurm's answer and what needs only Kubernetes are controllers of their own, so that
+// neither waits for the other. Nothing is written where the caches show that it is so already.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/store.h"
+#include "bridge/config.h"
+#include "control/manager.h"
+#include "kube/node.h"
+#include "kube/pod.h"
+#include "slurm/connection.h"
+
+namespace mainspring::bridge {
+
+struct BridgeOptions {
+  BridgeConfig config;
+  std::size_t workers = 64;  // Gangs that are worked on at once.
+  // Pods deleted a minute because Slurm ended their jobs.
+  int deletions_per_minute = 2000;
+  Metrics* metrics = nullptr;
+  Logger log;
+};
+
+class World {
+ public:
+  // All must outlive it. Asks the manager for all stores.
+  World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  control::Manager& manager;
+  kube::Client& kube;
+  slurm::Client& slurm;
+  slurm::Cache& cache;
+  const BridgeOptions options;
+  const BridgeConfig& config;
+  Logger log;
+
+  Store<kube::Pod>& pods;  // Those with our scheduler's name.
+  Store<kube::Node>& nodes;
+
+  // Which Kubernetes this is: the UID of its namespace kube-system. Empty until it has been read,
+  // which is before anything is submitted.
+  const std::string& cluster_id() const { return cluster_id_; }
+
+  // What Slurm calls a node: its label, else its own name.
+  static std::string slurm_name(const kube::Node& node);
+  // The other way round; null where there is none.
+  std::shared_ptr<const kube::Node> kube_node(std::string_view slurm_name) const;
+
+ private:
+  net::Task<Result<void>> read_cluster_id();
+
+  std::string cluster_id_;
+  Store<kube::Node>::IndexId by_slurm_name_;
+};
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,161 @@
+#include "bridge/translate/matching.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "bridge/names.h"
+
+namespace mainspring::bridge {
+namespace {
+
+bool is_any_address(std::string_view ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; }
+
+// kube-scheduler's rule: an address of any host takes the port on all of them.
+bool same_host_port(const kube::ContainerPort& a, const kube::ContainerPort& b) {
+  return a.host_port == b.host_port && a.protocol == b.protocol &&
+         (is_any_address(a.host_ip) || is_any_address(b.host_ip) || a.host_ip == b.host_ip);
+}
+
+// Of what runs as long as the pod does.
+std::vector<const kube::ContainerPort*> host_ports(const kube::PodSpec& spec) {
+  std::vector<const kube::ContainerPort*> ports;
+  const auto add = [&](const kube::Container& container) {
+    for (const kube::ContainerPort& port : container.ports) {
+      if (port.host_port != 0) ports.push_back(&port);
+    }
+  };
+  for (const kube::Container& each : spec.containers) add(each);
+  for (const kube::Container& each : spec.init_containers) {
+    if (each.sidecar) add(each);
+  }
+  return ports;
+}
+
+bool share_a_port(const kube::PodSpec& a, const kube::PodSpec& b) {
+  const auto ours = host_ports(a);
+  if (ours.empty()) return false;
+  const auto theirs = host_ports(b);
+  return std::any_of(ours.begin(), ours.end(), [&](const kube::ContainerPort* port) {
+    return std::any_of(theirs.begin(), theirs.end(), [&](const kube::ContainerPort* other) {
+      return same_host_port(*port, *other);
+    });
+  });
+}
+
+}  // namespace
+
+Matching::Matching(std::span<const PodPtr> pods, std::span<const Place> nodes, Suits suits)
+    : pods_(pods),
+      nodes_(nodes),
+      suits_(std::move(suits)),
+      node_of_(pods.size(), kNowhere),
+      pinned_(pods.size()),
+      pods_of_(nodes.size()) {
+  if (!nodes.empty())
+    most_ = std::max<std::size_t>(1, (pods.size() + nodes.size() - 1) / nodes.size());
+}
+
+Result<void> Matching::pin() {
+  std::map<std::string_view, std::size_t> by_name;
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].node) by_name.emplace(nodes_[node].node->meta.name, node);
+  }
+  for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
+    const auto name = pods_[pod]->meta.annotations.find(kNodeAnnotation);
+    if (!name || name->empty()) continue;
+    const auto at = by_name.find(*name);
+    if (at == by_name.end()) {
+      return fail(Code::kConflict, fmt::format("pod {} was given node {}, which its Slurm job does "
+                                               "not have",
+                                               pods_[pod]->meta.name, *name));
+    }
+    put(pod, at->second);
+    pinned_[pod] = true;
+  }
+  return {};
+}
+
+bool Matching::clashes(std::size_t pod, std::size_t node, std::size_t except) const {
+  return std::any_of(pods_of_[node].begin(), pods_of_[node].end(), [&](std::size_t other) {
+    return other != except && share_a_port(*pods_[pod]->spec, *pods_[other]->spec);
+  });
+}
+
+void Matching::put(std::size_t pod, std::size_t node) {
+  node_of_[pod] = node;
+  pods_of_[node].push_back(pod);
+}
+
+void Matching::take(std::size_t pod) {
+  std::erase(pods_of_[node_of_[pod]], pod);
+  node_of_[pod] = kNowhere;
+}
+
+bool Matching::in_order() {
+  // The first nodes have one more where the pods do not divide evenly.
+  const std::size_t uneven = nodes_.empty() ? 0 : pods_.size() % nodes_.size();
+  const auto quota = [&](std::size_t node) {
+    return uneven == 0 || node < uneven ? most_ : std::max<std::size_t>(most_ - 1, 1);
+  };
+  std::vector<std::size_t> placed;
+  std::size_t node = 0;
+  for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
+    if (pinned_[pod]) continue;
+    while (node < nodes_.size() && pods_of_[node].size() >= quota(node)) ++node;
+    if (node == nodes_.size() || !suits_(pod, node) || clashes(pod, node)) {
+      for (const std::size_t each : placed) take(each);
+      return false;
+    }
+    put(pod, node);
+    placed.push_back(pod);
+  }
+  return true;
+}
+
+bool Matching::search() {
+  for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
+    if (pinned_[pod]) continue;
+    std::vector<bool> seen(nodes_.size());
+    if (find_place(pod, seen)) continue;
+    left_over_ = pod;
+    return false;
+  }
+  return true;
+}
+
+bool Matching::find_place(std::size_t pod, std::vector<bool>& seen) {
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (pods_of_[node].size() < most_ && suits_(pod, node) && !clashes(pod, node)) {
+      put(pod, node);
+      return true;
+    }
+  }
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (seen[node] || !suits_(pod, node)) continue;
+    seen[node] = true;
+    if (make_room(pod, node, seen)) return true;
+  }
+  return false;
+}
+
+bool Matching::make_room(std::size_t pod, std::size_t node, std::vector<bool>& seen) {
+  const std::vector<std::size_t> there = pods_of_[node];
+  for (const std::size_t other : there) {
+    if (pinned_[other] || clashes(pod, node, other)) continue;
+    take(other);
+    if (pods_of_[node].size() < most_) {
+      // Before the other looks for a place, which is not to be this one again.
+      put(pod, node);
+      if (find_place(other, seen)) return true;
+      take(pod);
+    }
+    put(other, node);
+  }
+  return false;
+}
+
+}  // namespace mainspring::bridge

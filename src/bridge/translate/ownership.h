@@ -1,0 +1,35 @@
+// bridge/translate/ownership.h
+//
+// Whose an external job is, as its admin comment says:
+// {"pods":["ns/name"],"uids":["..."],"cluster":"..."}. The pods are what slurm-bridge writes and
+// reads; the rest is ours, and makes it certain. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bridge/gang/gang.h"
+
+namespace mainspring::bridge {
+
+struct JobOwners {
+  std::vector<std::string> pods;  // "ns/name"
+  std::vector<std::string> uids;  // In the same order; empty where slurm-bridge wrote it.
+  // The Kubernetes that they are in; several may share one Slurm. Empty where not known.
+  std::string cluster;
+
+  bool operator==(const JobOwners&) const = default;
+};
+
+JobOwners owners_of(std::span<const PodPtr> pods);
+std::string to_admin_comment(const JobOwners& owners);
+// None where it is not such a comment.
+std::optional<JobOwners> parse_admin_comment(std::string_view comment);
+// For slurm::CacheOptions: jobs are found by the UIDs of their pods, and by "ns/name" where there
+// are none.
+void admin_comment_keys(std::string_view comment, std::vector<std::string>& keys);
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,162 @@
+#include "bridge/translate/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/hostlist.h"
+#include "base/text.h"
+#include "bridge/names.h"
+#include "bridge/translate/matching.h"
+
+namespace mainspring::bridge {
+namespace {
+
+constexpr std::string_view kNoSuchNode = "no Kubernetes node is that Slurm node";
+
+// The API server taints nodes with these for what they suffer from at the moment: cordoned, not
+// ready, out of memory. Those are drains in Slurm, and no property of the node.
+constexpr std::string_view kConditionTaints = "node.kubernetes.io/";
+
+bool keeps_off(const kube::Taint& taint, std::string_view scheduler_name) {
+  if (taint.effect != kube::TaintEffect::kNoSchedule &&
+      taint.effect != kube::TaintEffect::kNoExecute) {
+    return false;
+  }
+  const bool ours = taint.key == kManagedTaint && taint.value == scheduler_name;
+  return !ours && !taint.key.view().starts_with(kConditionTaints);
+}
+
+std::string unmet_selector(const kube::PodSpec& spec, const kube::Meta& node) {
+  for (const auto [key, value] : spec.node_selector) {
+    if (node.labels.find(key) != value) return fmt::format("node selector {}={}", key, value);
+  }
+  return "required node affinity";
+}
+
+// Pods that the same nodes suit, as far as can be told without looking at nodes. Pods of one
+// template have all of it in the same place, so comparing them is cheap.
+struct Wishes {
+  const kube::Pod* pod;
+  const VolumeNodes* volumes;
+
+  bool operator==(const Wishes& other) const {
+    const kube::PodSpec& a = *pod->spec;
+    const kube::PodSpec& b = *other.pod->spec;
+    return (&a == &b || (a.node_selector == b.node_selector && a.affinity == b.affinity &&
+                         a.tolerations == b.tolerations)) &&
+           *volumes == *other.volumes;
+  }
+};
+
+struct Classes {
+  std::vector<Wishes> distinct;
+  std::vector<std::size_t> of_pod;
+};
+
+Classes classify(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes) {
+  Classes classes;
+  classes.of_pod.reserve(pods.size());
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const Wishes wishes{pods[i].get(), &volumes[i]};
+    const auto known = std::find(classes.distinct.begin(), classes.distinct.end(), wishes);
+    classes.of_pod.push_back(static_cast<std::size_t>(known - classes.distinct.begin()));
+    if (known == classes.distinct.end()) classes.distinct.push_back(wishes);
+  }
+  return classes;
+}
+
+std::string unfit_place(const Wishes& wishes, const Place& place, std::string_view scheduler_name) {
+  if (!place.node) return std::string(kNoSuchNode);
+  return unfit(*wishes.pod, *wishes.volumes, *place.node, scheduler_name);
+}
+
+std::string to_hostlist(const std::vector<std::string>& names) {
+  return compress_hostlist(names).value_or(join(names, ","));
+}
+
+// "3 of 8 nodes: node selector disk=ssd; 2 of 8 nodes: taint gpu:NoSchedule", most nodes first.
+std::string summary(const std::map<std::string, std::size_t>& reasons, std::size_t places) {
+  std::vector<std::pair<std::string, std::size_t>> sorted(reasons.begin(), reasons.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  constexpr std::size_t kShown = 4;
+  std::vector<std::string> parts;
+  for (const auto& [reason, count] : sorted) {
+    if (parts.size() == kShown) {
+      parts.push_back(fmt::format("and {} other reasons", sorted.size() - kShown));
+      break;
+    }
+    parts.push_back(fmt::format("{} of {} nodes: {}", count, places, reason));
+  }
+  return join(parts, "; ");
+}
+
+}  // namespace
+
+std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::Node& node,
+                  std::string_view scheduler_name) {
+  const kube::PodSpec& spec = *pod.spec;
+  if (!spec.selects(node.meta)) return unmet_selector(spec, node.meta);
+  for (const kube::Taint& taint : node.taints) {
+    if (!keeps_off(taint, scheduler_name) || kube::tolerates(spec.tolerations, taint)) continue;
+    return fmt::format("taint {}{}{}", taint.key.view(), taint.value.empty() ? "" : "=",
+                       taint.value.view());
+  }
+  const bool reaches_all =
+      std::all_of(volumes.begin(), volumes.end(),
+                  [&](const kube::NodeSelector& allowed) { return allowed.matches(node.meta); });
+  return reaches_all ? "" : "a volume of the pod cannot be reached from there";
+}
+
+Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
+        std::span<const Place> places, std::string_view scheduler_name) {
+  const Classes classes = classify(pods, volumes);
+  std::vector<std::string> excluded;
+  std::map<std::string, std::size_t> reasons;
+  for (const Place& place : places) {
+    for (const Wishes& wishes : classes.distinct) {
+      std::string reason = unfit_place(wishes, place, scheduler_name);
+      if (reason.empty()) continue;
+      excluded.push_back(place.slurm_name);
+      ++reasons[std::move(reason)];
+      break;
+    }
+  }
+  return {.excluded = excluded.empty() ? "" : to_hostlist(excluded),
+          .left = places.size() - excluded.size(),
+          .why = summary(reasons, places.size())};
+}
+
+Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
+                                        std::span<const VolumeNodes> volumes,
+                                        std::span<const Place> nodes,
+                                        std::string_view scheduler_name) {
+  const Classes classes = classify(pods, volumes);
+  std::vector<std::vector<bool>> suits;  // By class and node.
+  for (const Wishes& wishes : classes.distinct) {
+    std::vector<bool>& row = suits.emplace_back();
+    row.reserve(nodes.size());
+    for (const Place& node : nodes) {
+      row.push_back(unfit_place(wishes, node, scheduler_name).empty());
+    }
+  }
+  Matching matching(pods, nodes, [&](std::size_t pod, std::size_t node) {
+    return suits[classes.of_pod[pod]][node];
+  });
+  MS_CHECK(matching.pin());
+  if (matching.in_order() || matching.search()) return std::move(matching).result();
+  const std::size_t left_over = matching.left_over();
+  std::map<std::string, std::size_t> reasons;
+  for (const Place& node : nodes) {
+    const Wishes& wishes = classes.distinct[classes.of_pod[left_over]];
+    std::string reason = unfit_place(wishes, node, scheduler_name);
+    ++reasons[reason.empty() ? "needed for other pods of the job" : std::move(reason)];
+  }
+  return fail(Code::kConflict,
+              fmt::format("pod {} cannot be on any node of its Slurm job: {}",
+                          pods[left_over]->meta.name, summary(reasons, nodes.size())));
+}
+
+}  // namespace mainspring::bridge

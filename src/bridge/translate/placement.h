@@ -1,0 +1,55 @@
+// bridge/translate/placement.h
+//
+// Where pods may be, by what does not change while they wait: node selectors, required affinity,
+// taints, host ports, the places of their volumes. Pure. Current use is Slurm's business, so a job
+// always gets into its queue.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bridge/gang/gang.h"
+#include "kube/node.h"
+#include "kube/node_affinity.h"
+
+namespace mainspring::bridge {
+
+// A node of Slurm's partition and the Kubernetes node that it is; null: it is none.
+struct Place {
+  std::string slurm_name;
+  std::shared_ptr<const kube::Node> node;
+};
+
+// The nodes that the volumes of a pod bind it to; an empty list: anywhere.
+using VolumeNodes = std::vector<kube::NodeSelector>;
+
+// Why the pod cannot run there; "" where it can. The cordon is not looked at: it is a drain in
+// Slurm.
+std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::Node& node,
+                  std::string_view scheduler_name);
+
+struct Fit {
+  // Slurm's names of the places where not every pod of the gang may be, as one hostlist; "": none.
+  std::string excluded;
+  std::size_t left = 0;
+  // "3 of 8 nodes: node selector disk=ssd; 2 of 8: taint ..." for people.
+  std::string why;
+};
+// `volumes` has an entry for each pod.
+Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
+        std::span<const Place> places, std::string_view scheduler_name);
+
+// Which pod gets which node of the allocation: an index into `nodes` for each pod. The same for the
+// same input; pods in their order against nodes in theirs, except where a pod names its node
+// already (the annotation) or cannot be there. With more pods than nodes several share one, evenly.
+// kConflict where it cannot be done.
+Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
+                                        std::span<const VolumeNodes> volumes,
+                                        std::span<const Place> nodes,
+                                        std::string_view scheduler_name);
+
+}  // namespace mainspring::bridge

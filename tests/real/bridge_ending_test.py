@@ -1,0 +1,119 @@
+"""How pods and jobs end together: the scenarios of that, by their numbers, against a real API server and a
+real slurmctld."""
+
+import unittest
+
+from bridge_harness import FINALIZER, JOB, JOB_ID, BridgeTest
+
+
+class Ending(BridgeTest):
+    cluster = "bridge-ending"
+
+    def running(self, name: str, **more) -> str:
+        """A pod that runs; its job."""
+        self.pod(name, **more)
+        self.wait_bound(name)
+        self.wait(lambda: self.get(name)["status"]["phase"] == "Running", f"{name} runs")
+        return self.job_id(name)
+
+    def held(self, node: str) -> str:
+        """Why a node takes no jobs, where that is our doing."""
+        reason = self.slurm.reason(node)
+        return reason if self.slurm.is_draining(node) and "slurm-bridge:" in reason else ""
+
+    def test_19_a_cancelled_job_takes_its_pods_along(self):
+        number = self.running("p")
+        self.cancel(number)
+        self.wait_gone("p")
+
+    def test_20_a_node_that_slurm_freed_early_is_kept_until_the_containers_are_gone(self):
+        self.kubelet.ends_after["p"] = 6.0
+        number = self.running("p")
+        node = self.get("p")["spec"]["nodeName"]
+        self.cancel(number)
+        self.wait(lambda: "deletionTimestamp" in self.get("p")["metadata"], "the pod is ending")
+        self.wait(lambda: self.held(node), lambda: f"{node} held: {self.slurm.node(node)}")
+        self.assertIn(number, self.held(node))
+        self.wait_gone("p")
+        self.wait(lambda: not self.slurm.is_draining(node), lambda: f"{node} is open again")
+
+    def test_21_a_deleted_pod_keeps_its_job_until_it_is_dead(self):
+        self.kubelet.ends_after["p"] = 5.0
+        number = self.running("p")
+        self.api.delete("Pod", self.ns, "p", gracePeriodSeconds=60)
+        self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "the job is there", 3.0)
+        self.wait_ended(number)
+        self.wait_gone("p")
+
+    def test_21b_a_pod_that_is_deleted_while_it_waits_leaves_nothing(self):
+        others = self.fill(*self.nodes)
+        self.pod("p")
+        number = str(self.wait_job("p")["job_id"])
+        self.api.delete("Pod", self.ns, "p")
+        self.wait_ended(number)
+        self.wait_gone("p")
+        self.cancel(others)
+
+    def test_22_a_pod_on_a_node_that_is_lost_for_good_does_not_keep_its_job(self):
+        self.kubelet.make_external("n5")
+        self.wait(lambda: "n5" in self.slurm.nodes(), "n5 is in Slurm")
+        number = self.running("p", nodeSelector={"kubernetes.io/hostname": "n5"})
+        self.kubelet.gone.add("n5")
+        self.api.delete("Pod", self.ns, "p", gracePeriodSeconds=0)
+        self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "nobody knows yet", 2.0)
+        self.api.delete("Node", None, "n5")
+        self.wait_ended(number)
+        self.wait_gone("p")
+        self.wait(lambda: "n5" not in self.slurm.nodes(), lambda: f"{self.slurm.node('n5')}")
+
+    def test_24_pods_survive_slurms_absence(self):
+        number = self.running("p")
+        others = self.fill(*(n for n in self.nodes if n != self.get("p")["spec"]["nodeName"]))
+        self.pod("waits")
+        self.wait_job("waits")
+        uid = self.get("p")["metadata"]["uid"]
+        self.slurm.stop_slurmctld()
+        self.pod("later")
+        self.stays(lambda: self.get("p")["metadata"]["uid"] == uid, "it runs on", 8.0)
+        self.assertNotIn("deletionTimestamp", self.get("p")["metadata"])
+        self.slurm.start_slurmctld()
+        self.wait(lambda: self.job(number)["job_state"] == ["RUNNING"], "the job is known")
+        self.wait_job("later")
+        self.cancel(others)
+        self.wait_bound("waits", "later")
+        self.assertEqual(len(self.live_jobs()), 3)
+        self.assertNotIn("deletionTimestamp", self.get("p")["metadata"])
+
+    def test_24b_a_failed_pod_is_told_to_accounting(self):
+        number = self.running("p")
+        self.finish("p", 3)
+        self.assertIn("exit code 3", self.wait_ended(number)["comment"])
+        self.wait(
+            lambda: FINALIZER not in self.get("p")["metadata"].get("finalizers", []), "no finalizer"
+        )
+
+    def test_24c_nothing_is_lost_when_the_bridge_is_killed_while_pods_end(self):
+        for name in ("a", "b"):
+            self.running(name, annotations={f"{JOB}exclusive": "false"})
+        numbers = {name: self.job_id(name) for name in ("a", "b")}
+        self.kubelet.ends_after |= {"a": 3.0, "b": 3.0}
+        self.cancel(numbers["a"])
+        self.api.delete("Pod", self.ns, "b")
+        self.restart_bridge()
+        for name in ("a", "b"):
+            self.wait_ended(numbers[name])
+            self.wait_gone(name)
+        self.assertEqual(self.live_jobs(), [])
+
+    def test_25e_jobs_that_nobody_marked_are_adopted(self):
+        number = self.running("p")
+        self.bridge.kill()
+        change = {"metadata": {"labels": {JOB_ID: None}}}
+        self.api.patch("Pod", self.ns, "p", change)
+        self.restart_bridge()
+        self.stays(lambda: len(self.live_jobs()) == 1, "still one job", 3.0)
+        self.assertEqual(self.job(number)["job_state"], ["RUNNING"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,237 @@
+"""How pods get nodes from Slurm: the scheduling scenarios, by their numbers, against a real API server and a
+real slurmctld. What upstream does otherwise is said beside the case."""
+
+import unittest
+
+from bridge_harness import FINALIZER, JOB, JOB_ID, NODE, SCHEDULER, BridgeTest, pod_spec
+from operator_kube import Refused
+
+COSCHEDULING = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "podgroups.scheduling.x-k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+    },
+    "spec": {
+        "group": "scheduling.x-k8s.io",
+        "scope": "Namespaced",
+        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+class Scheduling(BridgeTest):
+    cluster = "bridge-sched"
+
+    @classmethod
+    def install(cls):
+        cls.api.create(COSCHEDULING)
+
+    def pod_group(self, name: str, least: int, **status):
+        body = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "CoschedulingPodGroup"}
+        body |= {"metadata": {"name": name, "namespace": self.ns}, "spec": {"minMember": least}}
+        path = self.api.path("CoschedulingPodGroup", self.ns)
+        self.api.call("POST", path, body | {"kind": "PodGroup"})
+        if status:
+            self.api.patch("CoschedulingPodGroup", self.ns, name, {"status": status}, sub="status")
+
+    def owned_job(self, name: str, pods: int, annotations: dict | None = None, **spec) -> str:
+        meta = {"name": name, "namespace": self.ns, "annotations": annotations or {}}
+        template = {
+            # What stands here is not for Slurm.
+            "metadata": {"annotations": {f"{JOB}timelimit": "99"}},
+            "spec": pod_spec(),
+        }
+        body = {"parallelism": pods, "completions": pods, "template": template, **spec}
+        self.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": body})
+        return name
+
+    def pods_of(self, job: str) -> list[dict]:
+        return self.api.all("Pod", self.ns, labelSelector=f"job-name={job}")
+
+    def test_01_a_pod_becomes_a_job_and_is_bound(self):
+        self.pod("p", annotations={f"{JOB}job-name": "hello", f"{JOB}timelimit": "1"})
+        (pod,) = self.wait_bound("p")
+        meta = pod["metadata"]
+        job = self.job(meta["labels"][JOB_ID])
+        self.assertEqual(job["job_state"], ["RUNNING"])
+        self.assertIn("EXTERNAL_JOB", job["flags"])
+        self.assertEqual(job["name"], "hello")
+        self.assertEqual(job["cpus_per_task"]["number"], 1)
+        self.assertEqual(job["memory_per_node"]["number"], 100)
+        self.assertEqual(job["time_limit"]["number"], 1)
+        self.assertIn(f'{{"pods":["{self.ns}/p"],"uids":["{meta["uid"]}"]', job["admin_comment"])
+        self.assertEqual(meta["annotations"][NODE], pod["spec"]["nodeName"])
+        self.assertEqual(job["nodes"], pod["spec"]["nodeName"])
+        self.assertIn(FINALIZER, meta["finalizers"])
+        managed = [t for t in pod["spec"]["tolerations"] if t.get("value") == SCHEDULER]
+        self.assertEqual(managed[0]["effect"], "NoExecute")
+
+        self.wait(lambda: self.get("p")["status"]["phase"] == "Running", "it runs")
+        self.finish("p")
+        self.wait_ended(meta["labels"][JOB_ID])
+        self.wait(lambda: not self.get("p")["metadata"].get("finalizers"), "the finalizer is off")
+
+    def test_03_a_pod_of_another_scheduler_is_left_alone(self):
+        self.pod("p", schedulerName="default-scheduler")
+        self.stays(lambda: not self.jobs() and not self.job_id("p"), "no job")
+
+    def test_04_the_pods_of_a_job_are_jobs_of_their_own(self):
+        self.owned_job("work", 3, {f"{JOB}account": ""}, parallelism=2, activeDeadlineSeconds=90)
+        self.wait(
+            lambda: len(self.live_jobs()) == 2 and all(p["spec"].get("nodeName") for p in self.pods_of("work")),
+            lambda: f"two jobs for two pods: {self.live_jobs()}",
+        )  # fmt: skip
+        for job in self.live_jobs():
+            # Not the 99 of the template.
+            self.assertEqual(job["time_limit"]["number"], 2)
+
+    def test_07_a_pod_group_starts_when_it_is_whole(self):
+        self.pod_group("g", 2)
+        label = {"scheduling.x-k8s.io/pod-group": "g"}
+        self.pod("a", labels=label)
+        self.wait_says("a", "1 of 2")
+        self.assertEqual(self.jobs(), [])
+        self.pod("b", labels=label)
+        a, b = self.wait_bound("a", "b")
+        self.assertEqual(a["metadata"]["labels"][JOB_ID], b["metadata"]["labels"][JOB_ID])
+        self.assertNotEqual(a["spec"]["nodeName"], b["spec"]["nodeName"])
+        self.assertEqual(self.job(a["metadata"]["labels"][JOB_ID])["node_count"]["number"], 2)
+
+        # The job is the gang's until its last pod is gone.
+        number = self.job_id("a")
+        self.wait(lambda: self.get("b")["status"]["phase"] == "Running", "both run")
+        self.finish("a")
+        self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "the job runs")
+        self.finish("b")
+        self.wait_ended(number)
+
+    def test_08_a_pod_group_that_is_over_takes_no_more_pods(self):
+        self.pod_group("g", 1, phase="Finished")
+        self.pod("a", labels={"scheduling.x-k8s.io/pod-group": "g"})
+        self.wait_says("a", "PodGroup g", "over")
+        self.assertEqual(self.jobs(), [])
+
+    def test_10_pods_of_other_owners_take_their_annotations(self):
+        meta = {"name": "r", "namespace": self.ns, "annotations": {f"{JOB}job-name": "of-set"}}
+        template = {"metadata": {"labels": {"app": "r"}}}
+        template["spec"] = pod_spec(more={"restartPolicy": "Always"})
+        selector = {"matchLabels": {"app": "r"}}
+        spec = {"replicas": 2, "selector": selector, "template": template}
+        self.api.create(
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta, "spec": spec}
+        )
+        self.wait(lambda: len(self.live_jobs()) == 2, lambda: f"two jobs: {self.live_jobs()}")
+        self.assertEqual({job["name"] for job in self.live_jobs()}, {"of-set"})
+
+        # An owner that is not there is an error that says so.
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "gone", "uid": "0-0"}
+        spec = pod_spec()
+        meta = {"name": "orphan", "namespace": self.ns}
+        meta["ownerReferences"] = [owner | {"controller": True}]
+        self.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+        try:
+            self.wait_says("orphan", "gone")
+        except Refused:
+            pass  # The garbage collector was faster.
+
+    def test_15_pods_share_a_node_where_they_say_so(self):
+        shared = {f"{JOB}exclusive": "false"}
+        for name in ("a", "b", "c", "d"):
+            self.pod(name, cpu="2", annotations=shared)
+        nodes = {pod["spec"]["nodeName"] for pod in self.wait_bound("a", "b", "c", "d")}
+        self.assertLess(len(nodes), 4)
+        self.pod("alone", cpu="1")
+        (alone,) = self.wait_bound("alone")
+        self.assertNotIn(alone["spec"]["nodeName"], nodes)
+
+    def test_16_an_unknown_account_is_said_in_clear_words(self):
+        self.pod("p", annotations={f"{JOB}partition": "nowhere"})
+        self.wait_says("p", "nowhere")
+        self.pod("q", annotations={f"{JOB}timelimit": "soon"})
+        self.wait_says("q", "timelimit", "soon")
+        self.assertEqual(self.live_jobs(), [])
+        # Others are not held up.
+        self.pod("r")
+        self.wait_bound("r")
+
+    def test_17_what_no_node_can_do_starts_when_one_can(self):
+        self.pod("big", cpu="12")
+        self.wait_says("big")
+        self.assertEqual(self.live_jobs(), [])
+        self.kubelet.make_external("n9", cpus=16, memory="32Gi")
+        self.addCleanup(self.api.delete, "Node", None, "n9")
+        (pod,) = self.wait_bound("big")
+        self.assertEqual(pod["spec"]["nodeName"], "n9")
+
+    def test_18_a_job_that_waits_follows_its_annotations(self):
+        others = self.fill(*self.nodes)
+        self.pod("p", annotations={f"{JOB}timelimit": "5"})
+        number = str(self.wait_job("p")["job_id"])
+        self.wait_says("p", f"job {number}", "Resources")
+        self.api.annotate("Pod", self.ns, "p", {f"{JOB}timelimit": "7"})
+        self.wait(lambda: self.job(number)["time_limit"]["number"] == 7, "the new limit")
+        self.cancel(others)
+        (pod,) = self.wait_bound("p")
+        self.assertEqual(pod["metadata"]["labels"][JOB_ID], number)
+
+    def test_25a_what_cannot_start_does_not_delay_what_can(self):
+        others = self.fill("n1", "n2", "n3")
+        for number in range(20):
+            self.pod(f"large-{number}", cpu="8", annotations={f"{JOB}partition": "nowhere"})
+        self.pod("small")
+        self.wait_bound("small", seconds=10)
+        self.cancel(others)
+
+    def test_25b_constraints_of_the_pod_are_kept(self):
+        self.api.patch("Node", None, "n3", {"metadata": {"labels": {"disk": "ssd"}}})
+        self.addCleanup(
+            self.api.patch, "Node", None, "n3", {"metadata": {"labels": {"disk": None}}}
+        )
+        self.pod("p", nodeSelector={"disk": "ssd"})
+        (pod,) = self.wait_bound("p")
+        self.assertEqual(pod["spec"]["nodeName"], "n3")
+        self.pod("q", nodeSelector={"disk": "tape"})
+        self.wait_says("q", "tape")
+
+    def test_25c_a_gated_pod_waits_for_its_gates(self):
+        self.pod("p", schedulingGates=[{"name": "test/wait"}])
+        self.stays(lambda: not self.jobs(), "no job while it is gated")
+        self.api.patch("Pod", self.ns, "p", {"spec": {"schedulingGates": None}})
+        self.wait_bound("p")
+
+    def test_25d_a_bridge_that_was_killed_submits_nothing_twice(self):
+        others = self.fill(*self.nodes)
+        for number in range(5):
+            self.pod(f"p{number}")
+        names = [f"p{number}" for number in range(5)]
+        self.restart_bridge()
+        for name in names:
+            self.wait_job(name)
+        self.restart_bridge()
+        self.cancel(others)
+        self.wait_bound("p0")
+        self.wait(lambda: len(self.live_jobs()) == 5, lambda: f"five jobs: {self.live_jobs()}")
+        self.assertEqual(len({self.job_id(name) for name in names}), 5)
+        # An attempt that Slurm refused is a failed job; it never ran.
+        ran = [job for job in self.jobs() if job["job_state"] != ["FAILED"]]
+        self.assertEqual(len(ran), 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
