@@ -281,11 +281,13 @@ class BridgeTest(unittest.TestCase):
     def finish(self, name: str, code: int = 0):
         self.kubelet.finish(self.get(name), code)
 
-    def fill(self, *nodes: str) -> str:
-        """A job of somebody's that takes these nodes whole. Its number."""
+    def fill(self, *nodes: str, minutes: int = 0) -> str:
+        """A job of somebody's that takes these nodes whole, for that long or for ever. Its number."""
         job = {"name": "other", "partition": "slurm-bridge", "flags": ["EXTERNAL_JOB"]}
         job |= {"required_nodes": list(nodes), "nodes": str(len(nodes)), "shared": ["none"]}
         job |= {"current_working_directory": "/tmp", "environment": ["A=b"]}
+        if minutes:
+            job["time_limit"] = {"set": True, "number": minutes}
         number = str(self.slurm.call("job/submit", "POST", {"job": job})["job_id"])
         self.wait(lambda: self.job(number)["job_state"] == ["RUNNING"], f"job {number} runs")
         return number
@@ -299,6 +301,33 @@ class BridgeTest(unittest.TestCase):
         while time.monotonic() < end:
             self.assertTrue(condition(), what() if callable(what) else what)
             time.sleep(0.2)
+
+
+def definition(group: str, version: str, kind: str, plural: str) -> dict:
+    """Of a kind of somebody else's whose controller no test needs: any object of it is taken."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{group}",
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": anything},
+                }
+            ],
+        },
+    }
 
 
 def pod_spec(cpu: str = "1", memory: str = "100Mi", more: dict | None = None) -> dict:

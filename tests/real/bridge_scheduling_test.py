@@ -3,36 +3,19 @@ real slurmctld. What upstream does otherwise is said beside the case."""
 
 import unittest
 
-from bridge_harness import FINALIZER, JOB, JOB_ID, NODE, SCHEDULER, BridgeTest, pod_spec
+from bridge_harness import (
+    FINALIZER,
+    JOB,
+    JOB_ID,
+    NODE,
+    SCHEDULER,
+    BridgeTest,
+    definition,
+    pod_spec,
+)
 from operator_kube import Refused
 
-COSCHEDULING = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {
-        "name": "podgroups.scheduling.x-k8s.io",
-        "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"},
-    },
-    "spec": {
-        "group": "scheduling.x-k8s.io",
-        "scope": "Namespaced",
-        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup"},
-        "versions": [
-            {
-                "name": "v1alpha1",
-                "served": True,
-                "storage": True,
-                "subresources": {"status": {}},
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
+COSCHEDULING = definition("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgroups")
 
 
 class Scheduling(BridgeTest):

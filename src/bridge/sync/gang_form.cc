@@ -10,6 +10,8 @@
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/job.h"
 #include "bridge/translate/reason.h"
+#include "control/conditions.h"
+#include "kube/api.h"
 #include "slurm/jobs.h"
 
 namespace mainspring::bridge {
@@ -215,6 +217,7 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
                                        std::move(bound).error());
   }
   follow(id).failures = 0;
+  MS_CO_CHECK(co_await tell_pod_group(all.front()));
   co_return Requeue{};
 }
 
@@ -236,6 +239,33 @@ Task<Result<void>> GangSync::keep(slurm::JobId job, std::size_t room, Pods* unbo
 Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string node) {
   MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
   co_return co_await bind_pod(&world_, std::move(pod), std::move(node));
+}
+
+// The built-in PodGroup says when it has been scheduled; whoever waits for that looks there.
+Task<Result<void>> GangSync::tell_pod_group(PodPtr sample) {
+  const GangRef gang = gang_of(*sample);
+  if (gang.kind != GangKind::kPodGroup) co_return Result<void>();
+  MS_CO_TRY(const GangFacts facts, co_await roots_.find(gang, sample));
+  if (!facts.pod_group) co_return Result<void>();
+  control::ConditionList conditions = control::edit(facts.pod_group->conditions);
+  const bool news =
+      control::set_condition(conditions,
+                             {.type = "PodGroupScheduled",
+                              .reason = "Scheduled",
+                              .message = "Pod group admitted by " + world_.config.scheduler_name,
+                              .observed_generation = facts.pod_group->meta.generation,
+                              .status = kube::ConditionStatus::kTrue},
+                             world_.manager.executor().clock().wall_now());
+  if (!news) co_return Result<void>();
+  json::Value status = json::Value::object();
+  status.set("conditions", control::to_json(conditions));
+  json::Value body = json::Value::object();
+  body.set("status", std::move(status));
+  auto told =
+      co_await kube::RawApi(world_.kube, facts.pod_group_resource, sample->meta.ns)
+          .patch(gang.name, {kube::PatchKind::kMerge, std::move(body)}, {.subresource = "status"});
+  if (!told && told.error().code() != Code::kNotFound) co_return fail(std::move(told).error());
+  co_return Result<void>();
 }
 
 // The allocation is kept for a while: what hindered may pass. Then others get it.

@@ -67,6 +67,7 @@ class GangSync {
   // `unbound` and `all` are the caller's, and less afterwards.
   Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
   Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
+  Task<Result<void>> tell_pod_group(PodPtr sample);
   Task<Result<control::Requeue>> give_up_binding(slurm::JobId job, Pods unbound, bool others,
                                                  Error error);
   Task<Result<void>> finish(slurm::JobId job, Pods pods);

@@ -7,6 +7,7 @@
 
 #include "bridge/translate/job.h"
 #include "bridge/translate/ownership.h"
+#include "bridge/translate/pod_needs.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 
@@ -14,6 +15,25 @@ namespace mainspring::bridge {
 namespace {
 
 using slurm::Errno;
+
+// Slurm would count them, and nobody would make the claim without which the kubelet refuses the
+// pod.
+Result<void> refuse_classes(const kube::Pod& pod) {
+  for (const auto* containers : {&pod.spec->containers, &pod.spec->init_containers}) {
+    for (const kube::Container& container : *containers) {
+      for (const auto* amounts : {&container.requests, &container.limits}) {
+        for (const auto [name, amount] : amounts->text()) {
+          if (!name.starts_with(kDeviceClassPrefix)) continue;
+          return fail(Code::kUnsupported,
+                      fmt::format("container {}: {}: devices of a DeviceClass are not handed out; "
+                                  "ask for nvidia.com/gpu or amd.com/gpu of a device plugin",
+                                  container.name.view(), name));
+        }
+      }
+    }
+  }
+  return {};
+}
 
 // What of a request a job that waits can be changed to; the rest is decided when it is submitted.
 slurm::JobRequest changeable(slurm::JobRequest request) {
@@ -74,6 +94,7 @@ std::vector<Place> Submission::candidates(std::string_view partition) const {
 Result<Prepared> Submission::prepare(const Gang& gang,
                                      const std::vector<VolumeNodes>& volumes) const {
   MS_TRY(Translation translation, translate(gang, world_.config));
+  for (const PodPtr& pod : gang.pods) MS_CHECK(refuse_classes(*pod));
   Prepared out{std::move(translation.request), std::move(translation.warnings), {}};
   out.request.admin_comment = comment_for(gang.pods);
   const std::string partition = out.request.partition.value_or(world_.config.partition);

@@ -1,0 +1,151 @@
+"""Slurm's policy holds for pods: who they are, who comes first, and that a node is Slurm's to open and close."""
+
+import time
+import unittest
+
+from bridge_harness import JOB, SCHEDULER, BridgeTest
+
+TAINT = "slinky.slurm.net/managed-node"
+EXTERNAL = "scheduler.slinky.slurm.net/external-node"
+
+
+class Policy(BridgeTest):
+    cluster = "bridge-policy"
+    config = """
+identities:
+  s16:
+    user: alice
+priorityClasses:
+  urgent: {priority: 5000}
+"""
+
+    def test_16_pods_are_their_namespaces_user_on_both_ways(self):
+        self.pod("now", annotations={f"{JOB}user-id": "root"})
+        (pod,) = self.wait_bound("now")
+        job = self.job(self.job_id("now"))
+        self.assertEqual(job["user_name"], "alice")
+        self.assertIn(pod["metadata"]["uid"], job["admin_comment"])
+
+        others = self.fill(*(n for n in self.nodes if n != pod["spec"]["nodeName"]))
+        self.pod("later")
+        self.assertEqual(self.wait_job("later")["user_name"], "alice")
+        self.cancel(others)
+        self.wait_bound("later")
+        self.assertEqual(self.job(self.job_id("later"))["user_name"], "alice")
+
+    def test_20b_a_pod_does_not_overtake_a_job_of_higher_priority(self):
+        holds = self.fill("n1", "n2", "n3", minutes=60)
+        # Wants all four, so that n4 is kept free for it.
+        job = {"name": "first", "partition": "slurm-bridge", "flags": ["EXTERNAL_JOB"]}
+        job |= {"nodes": "4", "shared": ["none"], "current_working_directory": "/tmp"}
+        job |= {"environment": ["A=b"], "priority": {"set": True, "number": 90000}}
+        first = str(self.slurm.call("job/submit", "POST", {"job": job})["job_id"])
+        self.wait(lambda: self.job(first)["job_state"] == ["PENDING"], "it waits")
+        # Backfill would let a shorter one go first.
+        self.pod("small", annotations={f"{JOB}timelimit": "600"})
+        number = str(self.wait_job("small")["job_id"])
+        self.stays(lambda: self.job(number)["job_state"] == ["PENDING"], "it waits behind", 3.0)
+        self.cancel(holds)
+        self.wait(lambda: self.job(first)["job_state"] == ["RUNNING"], "the first runs first")
+        self.assertEqual(self.job(number)["job_state"], ["PENDING"])
+        self.cancel(first)
+        self.wait_bound("small")
+
+    def test_23_cordons_become_drains_and_only_ours_are_lifted(self):
+        unschedulable = lambda on: {"spec": {"unschedulable": on}}  # noqa: E731
+        self.api.patch("Node", None, "n1", unschedulable(True))
+        self.wait(
+            lambda: self.slurm.is_draining("n1")
+            and self.slurm.reason("n1").startswith("slurm-bridge: "),
+            lambda: f"n1 is drained: {self.slurm.node('n1')}",
+        )
+        self.api.patch("Node", None, "n1", unschedulable(None))
+        self.wait(lambda: not self.slurm.is_draining("n1"), "n1 is open")
+
+        self.slurm.update("n2", state="drain", reason="bad-memory")
+        self.api.patch("Node", None, "n2", unschedulable(True))
+        self.api.patch("Node", None, "n2", unschedulable(None))
+        self.stays(lambda: self.slurm.is_draining("n2"), "n2 stays drained")
+        self.assertEqual(self.slurm.reason("n2"), "bad-memory")
+        self.wait(
+            lambda: [
+                c["status"]
+                for c in self.api.get("Node", None, "n2")["status"]["conditions"]
+                if c["type"] == "SlurmReady"
+            ]
+            == ["False"],
+            lambda: f"Kubernetes knows: {self.api.get('Node', None, 'n2')['status']['conditions']}",
+        )
+        self.slurm.update("n2", state="resume")
+        self.wait(lambda: not self.slurm.is_draining("n2"), "n2 is open")
+
+    def test_23b_nodes_come_and_go_with_their_label(self):
+        self.kubelet.make_external("k8s-name", **{"slinky.slurm.net/slurm-nodename": "slurm-name"})
+        self.wait(lambda: "slurm-name" in self.slurm.nodes(), "it is there by Slurm's name")
+        found = self.slurm.node("slurm-name")
+        # What is allocatable, not what the machine has.
+        self.assertEqual([found["cpus"], found["real_memory"]], [8, 16384])
+        taints = self.api.get("Node", None, "k8s-name")["spec"].get("taints", [])
+        self.assertIn(
+            (TAINT, SCHEDULER, "NoExecute"),
+            {(t["key"], t.get("value"), t["effect"]) for t in taints},
+        )
+        self.pod("p", nodeSelector={"kubernetes.io/hostname": "k8s-name"})
+        (pod,) = self.wait_bound("p")
+        self.assertEqual(pod["spec"]["nodeName"], "k8s-name")
+
+        # Not while it is busy.
+        self.api.patch("Node", None, "k8s-name", {"metadata": {"labels": {EXTERNAL: None}}})
+        self.wait(lambda: self.slurm.is_draining("slurm-name"), "it drains")
+        self.stays(
+            lambda: "slurm-name" in self.slurm.nodes(), "it is there while the pod runs", 2.0
+        )
+        self.finish("p")
+        self.wait(lambda: "slurm-name" not in self.slurm.nodes(), "it is gone from Slurm")
+        self.wait(
+            lambda: not any(
+                t["key"] == TAINT
+                for t in self.api.get("Node", None, "k8s-name")["spec"].get("taints", [])
+            ),
+            "the taint is gone",
+        )
+        self.api.delete("Node", None, "k8s-name")
+
+    def test_24d_a_node_that_is_deleted_while_slurm_restarts_ends_no_other_pod(self):
+        self.kubelet.make_external("n7")
+        self.wait(lambda: "n7" in self.slurm.nodes(), "n7 is there")
+        elsewhere = {"matchExpressions": [{"key": "kubernetes.io/hostname"}]}
+        elsewhere["matchExpressions"][0] |= {"operator": "NotIn", "values": ["n7"]}
+        required = {
+            "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [elsewhere]}
+        }
+        for name in ("a", "b"):
+            self.pod(name, affinity={"nodeAffinity": required})
+        self.wait_bound("a", "b")
+        uids = {name: self.get(name)["metadata"]["uid"] for name in ("a", "b")}
+        self.api.delete("Node", None, "n7")
+        self.wait(lambda: "n7" not in self.slurm.nodes(), "n7 is gone")
+        self.slurm.stop_slurmctld()
+        self.slurm.start_slurmctld()
+        self.stays(
+            lambda: all(
+                self.get(name)["metadata"]["uid"] == uid
+                and "deletionTimestamp" not in self.get(name)["metadata"]
+                for name, uid in uids.items()
+            ),
+            "both run on",
+            6.0,
+        )
+        self.assertEqual(len(self.live_jobs()), 2)
+
+    def test_25f_a_rotated_token_is_taken_up(self):
+        self.token.write_text("not a token")
+        time.sleep(6)  # The file is looked at every five seconds.
+        self.pod("p")
+        self.stays(lambda: not self.get("p")["spec"].get("nodeName"), "it waits", 3.0)
+        self.token.write_text(self.slurm.token)
+        self.wait_bound("p")
+
+
+if __name__ == "__main__":
+    unittest.main()
