@@ -45,8 +45,9 @@ Duration GangSync::until_next_look() const {
 }
 
 Task<Result<void>> GangSync::show(Pods pods, std::string text) {
-  co_return co_await for_all(std::move(pods),
-                             [this, text](PodPtr pod) { return show_waiting(&world_, pod, text); });
+  co_return co_await for_all(std::move(pods), [this, text](PodPtr pod) {
+    return show_waiting(&world_, std::move(pod), text);
+  });
 }
 
 Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
@@ -192,10 +193,10 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
             all.end());
   if (all.size() > room) MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
   MS_CO_TRY(const auto volumes, co_await volumes_.nodes_of(all));
+  const bool others = all.size() > unbound.size();
   const auto chosen = assign(all, volumes, nodes, world_.config.scheduler_name);
   if (!chosen) {
-    co_return co_await give_up_binding(job->id, std::move(unbound), all.size() > unbound.size(),
-                                       chosen.error());
+    co_return co_await give_up_binding(job->id, std::move(unbound), others, chosen.error());
   }
   std::map<std::string, std::string> node_of;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -213,8 +214,7 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
     return place_one(std::move(pod), id, std::move(node));
   });
   if (!bound) {
-    co_return co_await give_up_binding(id, std::move(unbound), all.size() > unbound.size(),
-                                       std::move(bound).error());
+    co_return co_await give_up_binding(id, std::move(unbound), others, std::move(bound).error());
   }
   follow(id).failures = 0;
   MS_CO_CHECK(co_await tell_pod_group(all.front()));

@@ -272,7 +272,8 @@ Task<Result<void>> GangSync::for_all(Pods pods, std::function<Task<Result<void>>
   co_return co_await control::in_parallel<PodPtr>(std::move(pods), std::move(work), kAtOnce);
 }
 
-void GangSync::tell(const Pods& pods, EventType type, std::string_view reason, std::string text) {
+void GangSync::tell(const Pods& pods, EventType type, std::string_view reason,
+                    const std::string& text) {
   // Of a large gang the first few say it for all.
   constexpr std::size_t kFew = 3;
   for (std::size_t i = 0; i < std::min(pods.size(), kFew); ++i) {

@@ -79,7 +79,8 @@ class GangSync {
 
   Note& follow(slurm::JobId job);
   void hold(slurm::JobId job, const Pods& pods);
-  void tell(const Pods& pods, control::EventType type, std::string_view reason, std::string text);
+  void tell(const Pods& pods, control::EventType type, std::string_view reason,
+            const std::string& text);
   Duration pause(const control::Key& key);
   Duration until_next_look() const;
 
