@@ -84,6 +84,9 @@ function(mainspring_room name)
       set(target fuzz_${name}_${subject})
       add_executable(${target} ${file})
       target_link_libraries(${target} PRIVATE mainspring_${name} ${testing} fmt::fmt)
+      # As the room itself is compiled, whose precompiled header it uses.
+      target_compile_options(${target} PRIVATE
+        $<TARGET_PROPERTY:mainspring_${name},COMPILE_OPTIONS>)
       target_precompile_headers(${target} REUSE_FROM mainspring_${name})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       # A committed corpus of interesting inputs, where the subject has one, comes first.

@@ -30,6 +30,9 @@ class FaultyStream final : public http::StreamingResponse {
       co_return lost();
     }
     MS_CO_TRY(const std::string_view chunk, co_await inner_->next_chunk());
+    if (faults_.happens(faults_.options().late_watch)) {
+      MS_CO_CHECK(co_await net::sleep(faults_.lateness()));
+    }
     if (chunk.size() > 1 && faults_.happens(faults_.options().cut_line)) {
       broken_ = true;
       co_return chunk.substr(0, chunk.size() / 2);
@@ -50,6 +53,12 @@ bool Faults::happens(double chance) {
   if (chance <= 0 || random_.fraction() >= chance) return false;
   ++injected_;
   return true;
+}
+
+Duration Faults::lateness() {
+  constexpr Duration kLatest = seconds(5);
+  return Duration(
+      static_cast<Duration::rep>(random_.below(static_cast<std::uint64_t>(kLatest.count()))));
 }
 
 http::Task<Result<void>> Faults::delay() {

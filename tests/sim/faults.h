@@ -27,6 +27,7 @@ class Faults final : public http::Transport {
     double duplicate = 0;     // The call arrives twice; the caller sees the second answer.
     double stale_list = 0;    // A list that allows it gets an answer that was given before.
     double break_watch = 0;   // Before each piece of a streamed body.
+    double late_watch = 0;    // A piece of a streamed body comes up to five seconds late.
     double cut_line = 0;  // A piece of a streamed body ends in the middle and the stream breaks.
   };
 
@@ -44,6 +45,7 @@ class Faults final : public http::Transport {
 
   std::uint64_t injected() const { return injected_; }
   bool happens(double chance);
+  Duration lateness();
 
  private:
   http::Task<Result<void>> delay();

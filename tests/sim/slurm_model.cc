@@ -459,6 +459,7 @@ void SlurmModel::restart_without_state(WallTime now) {
   nodes_.clear();
   jobs_.clear();
   reservations_.clear();
+  next_id_ = 1;
   restart(now);
 }
 

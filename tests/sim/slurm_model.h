@@ -100,7 +100,8 @@ class SlurmModel {
   void advance(WallTime now);
   // As after kill -9 and a new start: another run of slurmctld that knows what it had saved.
   void restart(WallTime now);
-  // The same of one that finds nothing saved: no node, no job, no reservation. What runs, runs on.
+  // The same of one that finds nothing saved: no node, no job, no reservation. What runs, runs on;
+  // jobs are numbered from the beginning.
   void restart_without_state(WallTime now);
 
   using Refused = std::optional<SlurmRefusal>;  // nullopt: done.

@@ -85,14 +85,13 @@ Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
 
 Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   if (world_.cluster_id().empty()) co_return Requeue{milliseconds(100)};
-  // Look before submitting: an earlier self of ours may have done it.
-  if (const JobPtr job = submission_.find(pods)) {
-    co_return co_await started(std::move(key), job->id, std::move(pods), "");
-  }
-  if (unsure_.contains(gang_text(key))) {
+  if (std::any_of(pods.begin(), pods.end(),
+                  [this](const PodPtr& pod) { return unsure_.contains(pod->meta.uid); })) {
     MS_CO_TRY(const auto lost, co_await submission_.find_lost(pods));
-    unsure_.erase(gang_text(key));
-    if (lost) co_return co_await started(std::move(key), *lost, std::move(pods), "");
+    if (lost) MS_CO_CHECK(co_await world_.cache.refresh_job(*lost));
+    set_unsure(pods, false);
+    // Now that it is known, the pods are gathered as the job's.
+    if (lost) co_return Requeue{Duration::zero()};
   }
   auto volumes = co_await volumes_.nodes_of(pods);
   if (!volumes) {
@@ -113,12 +112,11 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
     tell(pods, EventType::kWarning, "Deprecated", warning);
   }
   std::string sent = to_text(slurm::to_json(prepared->request));
+  set_unsure(pods, true);
   auto job = co_await submission_.start(std::move(prepared->request));
   if (!job) {
-    if (is_uncertain(job.error())) {
-      unsure_.insert(gang_text(key));
-      co_return fail(std::move(job).error());
-    }
+    if (is_uncertain(job.error())) co_return fail(std::move(job).error());
+    set_unsure(pods, false);
     const Refusal refusal = refusal_text(job.error());
     const Duration again = pause(key);
     tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
@@ -132,6 +130,7 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
 // There is a job for these pods; where it runs already, so do they.
 Task<Result<Requeue>> GangSync::started(Key key, slurm::JobId job, Pods pods, std::string sent) {
   MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+  set_unsure(pods, false);
   follow(job).sent = std::move(sent);
   if (record && record->state.holds_resources()) co_return co_await place(record, pods, pods);
   MS_CO_CHECK(co_await for_all(

@@ -26,6 +26,14 @@ constexpr std::size_t kAtOnce = 64;
 constexpr Duration kUnknownPause = seconds(2);
 constexpr Duration kSweep = seconds(30);
 
+// What Slurm no longer knows the job of.
+void add_forgotten(JobPlan& plan, const std::vector<Member>& members) {
+  JobPlan other = plan_job(members, {JobKnowledge::Kind::kForgotten, nullptr}, 0);
+  for (auto list : {&JobPlan::detach, &JobPlan::let_go, &JobPlan::hold}) {
+    (plan.*list).insert((plan.*list).end(), (other.*list).begin(), (other.*list).end());
+  }
+}
+
 Requeue sooner(Requeue a, Requeue b) {
   if (!a.after) return b;
   if (!b.after) return a;
@@ -59,6 +67,7 @@ void GangSync::watch(control::Controller& queue) {
   queue.watch<kube::Pod>(world_.pods, [this](const auto& before, const auto& after, auto& to) {
     const kube::Pod& pod = after ? *after : *before;
     to.enqueue(Key{pod.meta.ns, gang_of(pod).id()});
+    if (!after) unsure_.erase(pod.meta.uid);
     // Where the last pod of a job goes, so does what was kept of it.
     const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
     if (job && world_.pods.find(by_job_, job.text()).empty()) {
@@ -100,7 +109,13 @@ GangSync::Gathered GangSync::gather(const Key& key) const {
     }
     const PodStage now = stage(*pod);
     if (now == PodStage::kWaiting) {
-      if (pod->spec->scheduling_gates.empty()) out.free.push_back(pod);
+      if (!pod->spec->scheduling_gates.empty()) continue;
+      // Look before submitting: an earlier self of ours may have done it.
+      if (const JobPtr job = submission_.find({pod})) {
+        out.found[job->id].push_back(pod);
+      } else {
+        out.free.push_back(pod);
+      }
     } else if (const JobPtr job = submission_.find({pod})) {
       // Somebody took the mark off a pod that holds a place.
       out.by_job[job->id].push_back(pod);
@@ -109,61 +124,92 @@ GangSync::Gathered GangSync::gather(const Key& key) const {
       out.spent.push_back(pod);
     }
   }
-  sort_members(out.free);
   return out;
+}
+
+// What is known of the job may be old: its end is on its way here, perhaps by our own hand. Marked
+// with a job that is over, the pods would end, too.
+Task<Result<Requeue>> GangSync::adopt(Gathered* gathered) {
+  Requeue next;
+  for (auto& [job, pods] : gathered->found) {
+    const auto record = co_await world_.cache.refresh_job(job);
+    if (!record) {
+      next = Requeue{kUnknownPause};
+      continue;
+    }
+    set_unsure(pods, false);
+    Pods* to = &gathered->free;
+    if (*record && !(*record)->state.has_ended()) {
+      MS_CO_CHECK(co_await for_all(pods, [this, id = job](PodPtr pod) {
+        return mark_pod(&world_, std::move(pod), id, "");
+      }));
+      to = &gathered->by_job[job];
+    }
+    to->insert(to->end(), pods.begin(), pods.end());
+  }
+  co_return next;
 }
 
 Task<Result<Requeue>> GangSync::reconcile(Key key) {
   Gathered gathered = gather(key);
-  if (gathered.by_job.empty() && gathered.free.empty()) {
-    refusals_.erase(key.ns + "/" + key.name);
-    unsure_.erase(key.ns + "/" + key.name);
-  }
+  if (gathered.by_job.empty() && gathered.free.empty()) refusals_.erase(key.ns + "/" + key.name);
   MS_CO_CHECK(co_await for_all(std::move(gathered.spent),
                                [this](PodPtr pod) { return let_pod_go(&world_, std::move(pod)); }));
   for (const auto& [pod, job] : gathered.unmarked) {
     MS_CO_CHECK(co_await mark_pod(&world_, pod, job, pod->node_name.str()));
   }
-  Requeue next;
+  MS_CO_TRY(Requeue next, co_await adopt(&gathered));
   // Those that come while the gang's job waits are taken into it; while it runs, they are others.
-  bool has_quorum = false;
+  slurm::JobId holder;
   for (auto& [job, pods] : gathered.by_job) {
     const auto record = world_.cache.jobs().get({}, job.text());
-    const bool waits = record && record->state.is_pending();
-    if (waits && key.name.find("pod/") != 0) {
-      pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
-      gathered.free.clear();
-    }
-    has_quorum = has_quorum || (record && record->state.holds_resources());
+    if (record && record->state.holds_resources() && !holder) holder = job;
+    if (!record || !record->state.is_pending() || key.name.starts_with("pod/")) continue;
+    pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
+    gathered.free.clear();
+  }
+  for (auto& [job, pods] : gathered.by_job) {
     sort_members(pods);
-    MS_CO_TRY(const Requeue after, co_await settle(key, job, pods));
+    MS_CO_TRY(const Requeue after, co_await settle(key, job, pods, holder && holder != job));
     next = sooner(next, after);
   }
   if (!gathered.free.empty()) {
-    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), has_quorum));
+    sort_members(gathered.free);
+    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), bool(holder)));
     next = sooner(next, after);
   }
   co_return next;
 }
 
-Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job) {
+Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job, Pods pods) {
   if (auto found = world_.cache.jobs().get({}, job.text())) {
-    co_return JobKnowledge{JobKnowledge::Kind::kPresent, std::move(found)};
+    const Claim claim(*found);
+    if (std::none_of(pods.begin(), pods.end(),
+                     [&](const PodPtr& pod) { return claim.denies(*pod); })) {
+      co_return JobKnowledge{JobKnowledge::Kind::kPresent, std::move(found)};
+    }
   }
-  // Only its own word counts: a list may be older than the job.
+  // Only its own word counts: a list may be older than the job, or than what it says of its pods.
   auto asked = co_await world_.cache.refresh_job(job);
   if (!asked) co_return JobKnowledge{};
   if (*asked) co_return JobKnowledge{JobKnowledge::Kind::kPresent, *std::move(asked)};
   co_return JobKnowledge{JobKnowledge::Kind::kForgotten, nullptr};
 }
 
-Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods) {
-  MS_CO_TRY(const JobKnowledge known, co_await know(job));
+// `has_quorum`: enough of the gang run already, so that any number may join them.
+Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, bool has_quorum) {
+  MS_CO_TRY(const JobKnowledge known, co_await know(job, pods));
   if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
 
-  std::vector<Member> members;
+  const auto claim = known.job ? std::optional<Claim>(*known.job) : std::nullopt;
+  std::vector<Member> members, strangers;
   Pods waiting;
-  for (const PodPtr& pod : pods) {
+  for (const PodPtr& pod : std::exchange(pods, {})) {
+    if (claim && claim->denies(*pod)) {
+      strangers.push_back({pod, stage(*pod)});
+      continue;
+    }
+    pods.push_back(pod);
     members.push_back({pod, stage(*pod)});
     if (members.back().stage == PodStage::kWaiting) waiting.push_back(pod);
   }
@@ -173,7 +219,12 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods) {
     // Without its owner a gang has no size to keep to; its pods are about to go, too.
     if (found) facts = *std::move(found);
   }
-  JobPlan plan = plan_job(members, known, facts.shape.min_members);
+  // Of a job that is only another's nothing is decided.
+  JobPlan plan;
+  if (!members.empty()) {
+    plan = plan_job(members, known, has_quorum ? 1 : facts.shape.min_members);
+  }
+  add_forgotten(plan, strangers);
   hold(job, plan.hold);
 
   MS_CO_TRY(const bool all_told, co_await remove(job, known.job, std::move(plan.remove)));
@@ -189,7 +240,7 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods) {
   if (plan.waiting) {
     co_return co_await wait(std::move(key), known.job, std::move(waiting), std::move(facts));
   }
-  if (known.job && !plan.over) follow(job);
+  if (known.job && !plan.over && !members.empty()) follow(job);
   co_return all_told ? Requeue{} : Requeue{seconds(5)};
 }
 
@@ -272,6 +323,16 @@ Task<Result<void>> GangSync::for_all(Pods pods, std::function<Task<Result<void>>
   co_return co_await control::in_parallel<PodPtr>(std::move(pods), std::move(work), kAtOnce);
 }
 
+void GangSync::set_unsure(const Pods& pods, bool unsure) {
+  for (const PodPtr& pod : pods) {
+    if (unsure) {
+      unsure_.insert(pod->meta.uid);
+    } else {
+      unsure_.erase(pod->meta.uid);
+    }
+  }
+}
+
 void GangSync::tell(const Pods& pods, EventType type, std::string_view reason,
                     const std::string& text) {
   // Of a large gang the first few say it for all.
@@ -282,9 +343,9 @@ void GangSync::tell(const Pods& pods, EventType type, std::string_view reason,
   }
 }
 
-// Jobs of ours whose pods are all gone: a crash between the job and the mark on its pods, and then
-// somebody deleted those. Only jobs that name pods by UID of this cluster are looked at, never in
-// their first minute.
+// Jobs of ours whose pods are all gone or another job's: a crash between the job and the mark on
+// its pods, and then somebody deleted those; a call that reached Slurm twice. Only jobs that name
+// pods by UID of this cluster are looked at, never in their first minute.
 Task<Result<void>> GangSync::sweep() {
   for (;;) {
     MS_CO_CHECK(co_await net::sleep(kSweep));
@@ -292,21 +353,28 @@ Task<Result<void>> GangSync::sweep() {
     const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
                                  world_.manager.executor().clock().wall_now().time_since_epoch())
                                  .count();
-    std::set<std::string, std::less<>> uids;
-    world_.pods.for_each([&](const PodPtr& pod) { uids.insert(pod->meta.uid); });
+    std::map<std::string, slurm::JobId, std::less<>> marks;
+    world_.pods.for_each([&](const PodPtr& pod) { marks[pod->meta.uid] = job_of(*pod); });
     std::vector<slurm::JobId> lost;
     world_.cache.jobs().for_each([&](const JobPtr& job) {
       if (!job->is_external() || job->state.has_ended()) return;
       const auto owners = parse_admin_comment(job->admin_comment);
       if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
       if (job->submit_time.value_or(now) + 60 > now) return;
-      const bool wanted = std::any_of(owners->uids.begin(), owners->uids.end(),
-                                      [&](const std::string& uid) { return uids.contains(uid); });
+      const bool wanted =
+          std::any_of(owners->uids.begin(), owners->uids.end(), [&](const std::string& uid) {
+            const auto mark = marks.find(uid);
+            return mark != marks.end() && (!mark->second || mark->second == job->id);
+          });
       if (!wanted) lost.push_back(job->id);
     });
     for (const slurm::JobId job : lost) {
       world_.log.warn("a job has no pod any more and is ended", {{"job", job.text()}});
-      MS_CO_CHECK(co_await finish(job, {}));
+      const auto ended = co_await finish(job, {});
+      if (ended) continue;
+      // The next round tries again.
+      if (ended.error().code() == Code::kCancelled) co_return fail(ended.error());
+      world_.log.warn("a job without pods cannot be ended", {{"error", ended.error()}});
     }
   }
 }

@@ -46,7 +46,8 @@ class GangSync {
   };
   struct Gathered {
     std::map<slurm::JobId, Pods> by_job;
-    Pods free;                                              // Want a job.
+    Pods free;                           // Want a job.
+    std::map<slurm::JobId, Pods> found;  // Want one, and Slurm has it; the mark is not on them.
     std::vector<std::pair<PodPtr, slurm::JobId>> unmarked;  // Are also in by_job.
     Pods spent;  // Have nothing to wait for but their finalizer.
   };
@@ -56,8 +57,11 @@ class GangSync {
   PodStage stage(const kube::Pod& pod) const;
 
   Task<Result<control::Requeue>> reconcile(control::Key key);
-  Task<Result<control::Requeue>> settle(control::Key key, slurm::JobId job, Pods pods);
-  Task<Result<JobKnowledge>> know(slurm::JobId job);
+  // `gathered` is the caller's.
+  Task<Result<control::Requeue>> adopt(Gathered* gathered);
+  Task<Result<control::Requeue>> settle(control::Key key, slurm::JobId job, Pods pods,
+                                        bool has_quorum);
+  Task<Result<JobKnowledge>> know(slurm::JobId job, Pods pods);
   Task<Result<control::Requeue>> form(control::Key key, Pods pods, bool has_quorum);
   Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
   Task<Result<control::Requeue>> started(control::Key key, slurm::JobId job, Pods pods,
@@ -79,6 +83,7 @@ class GangSync {
 
   Note& follow(slurm::JobId job);
   void hold(slurm::JobId job, const Pods& pods);
+  void set_unsure(const Pods& pods, bool unsure);
   void tell(const Pods& pods, control::EventType type, std::string_view reason,
             const std::string& text);
   Duration pause(const control::Key& key);
@@ -92,8 +97,8 @@ class GangSync {
   Store<kube::Pod>::IndexId by_gang_, by_job_;
   control::Controller* queue_ = nullptr;
   std::map<slurm::JobId, Note> notes_;
-  // Gangs of which it is not known whether Slurm has a job for them.
-  std::set<std::string> unsure_;
+  // UIDs of pods of which it is not known whether Slurm has a job for them.
+  std::set<std::string, std::less<>> unsure_;
   std::map<std::string, int> refusals_;  // In a row, by gang.
   std::deque<TimePoint> removals_;       // Of the last minute.
   net::TaskGroup tasks_;                 // Last: what runs ends before what it uses.

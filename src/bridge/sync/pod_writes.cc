@@ -137,8 +137,14 @@ Task<Result<void>> bind_pod(World* world, PodPtr pod, std::string node) {
 }
 
 Task<Result<void>> delete_pod(World* world, PodPtr pod) {
-  auto deleted = co_await kube::Api<kube::Pod>(world->kube, pod->meta.ns)
-                     .remove(pod->meta.name, {.uid = pod->meta.uid});
+  const kube::Api<kube::Pod> api(world->kube, pod->meta.ns);
+  if (pod->node_name.empty()) {
+    // We may have taken the mark off and ended the job ourselves, and see only the latter so far.
+    const auto now = co_await api.get(pod->meta.name);
+    if (!now && !is_gone(now.error())) co_return fail(now.error());
+    if (!now || job_of(*now) != job_of(*pod)) co_return Result<void>();
+  }
+  auto deleted = co_await api.remove(pod->meta.name, {.uid = pod->meta.uid});
   if (!deleted && !is_gone(deleted.error())) co_return fail(std::move(deleted).error());
   co_return Result<void>();
 }

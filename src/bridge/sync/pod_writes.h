@@ -24,6 +24,7 @@ Task<Result<void>> unmark_pod(World* world, PodPtr pod);
 // The finalizers alone.
 Task<Result<void>> let_pod_go(World* world, PodPtr pod);
 Task<Result<void>> bind_pod(World* world, PodPtr pod, std::string node);
+// Where it still has the mark of the job that it is deleted for.
 Task<Result<void>> delete_pod(World* world, PodPtr pod);
 // PodScheduled is False, for this reason. No call where the pod shows it already.
 Task<Result<void>> show_waiting(World* world, PodPtr pod, std::string text);

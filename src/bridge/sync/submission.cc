@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "bridge/sync/pod_writes.h"
 #include "bridge/translate/job.h"
-#include "bridge/translate/ownership.h"
 #include "bridge/translate/pod_needs.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
@@ -56,12 +56,32 @@ bool must_queue(const Error& error) {
 }
 
 // A user may not write the admin comment; `extra` is theirs and says the same until it is written.
+std::string_view comment_of(const slurm::Job& job) {
+  return job.admin_comment.empty() ? job.extra.view() : job.admin_comment.view();
+}
+
 void keys_of(const slurm::Job& job, std::vector<std::string>& keys) {
   if (!job.is_external() || job.state.has_ended()) return;
-  admin_comment_keys(job.admin_comment.empty() ? job.extra.view() : job.admin_comment.view(), keys);
+  admin_comment_keys(comment_of(job), keys);
 }
 
 }  // namespace
+
+Claim::Claim(const slurm::Job& job)
+    : job_(job.id), external_(job.is_external()), owners_(parse_admin_comment(comment_of(job))) {
+  if (!owners_) return;
+  std::sort(owners_->uids.begin(), owners_->uids.end());
+  std::sort(owners_->pods.begin(), owners_->pods.end());
+}
+
+bool Claim::denies(const kube::Pod& pod) const {
+  if (job_of(pod) != job_) return false;
+  if (!external_ || !owners_) return !external_;
+  const bool by_uid = !owners_->uids.empty();
+  const auto& list = by_uid ? owners_->uids : owners_->pods;
+  return !std::binary_search(list.begin(), list.end(),
+                             by_uid ? pod.meta.uid : pod.meta.ns + "/" + pod.meta.name);
+}
 
 bool is_uncertain(const Error& error) {
   return error.code() == Code::kTimeout || error.code() == Code::kTransient ||

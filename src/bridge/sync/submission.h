@@ -13,6 +13,7 @@
 
 #include "bridge/gang/gang.h"
 #include "bridge/sync/world.h"
+#include "bridge/translate/ownership.h"
 #include "bridge/translate/placement.h"
 #include "slurm/job_request.h"
 
@@ -60,6 +61,21 @@ class Submission {
   World& world_;
   Store<slurm::Job>::IndexId by_pod_;
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that are not held.
+};
+
+// Whose a job is. One of the number that a pod is marked with may be another's: a slurmctld that
+// has lost its state begins to count anew.
+class Claim {
+ public:
+  explicit Claim(const slurm::Job& job);
+  // The pod has the job's mark, and the job is for others. A comment that is not ours says nothing:
+  // sites have other uses for it.
+  bool denies(const kube::Pod& pod) const;
+
+ private:
+  const slurm::JobId job_;
+  const bool external_;
+  std::optional<JobOwners> owners_;  // Sorted.
 };
 
 // A call after which it is not known whether Slurm did it.

@@ -1,0 +1,277 @@
+#include "sim/bridge_safety.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "sim/meta.h"
+
+namespace mainspring::sim {
+namespace {
+
+using http::Method;
+using http::Request;
+using http::Response;
+
+// Longer than a change takes to reach the bridge on a bad day.
+constexpr Duration kRace = seconds(20);
+// For a new process to see all that there is.
+constexpr Duration kAfterStart = seconds(45);
+// One answer that was slow because slurmctld was away makes those of its kind rare for minutes.
+constexpr Duration kAfterOutage = minutes(4);
+
+// "default/a" of ".../namespaces/default/pods/a" with what follows; nothing where it is another
+// kind.
+std::string pod_in(std::string_view path, std::string_view subresource) {
+  const auto parts = split(path, '/');
+  const std::size_t wanted = subresource.empty() ? 7 : 8;
+  if (parts.size() != wanted || parts[1] != "api" || parts[5] != "pods") return {};
+  if (!subresource.empty() && parts[7] != subresource) return {};
+  return storage_key(parts[4], parts[6]);
+}
+
+// 17 of "/slurm/v0.0.45/job/17".
+std::uint32_t job_in(std::string_view path) {
+  const auto parts = split(path, '/');
+  if (parts.size() < 5 || parts[3] != "job") return 0;
+  return parse_integer<std::uint32_t>(parts[4]).value_or(0);
+}
+
+bool is_terminal(const json::Value& pod) {
+  const std::string_view phase = text_at(pod, "/status/phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
+template <class List>
+bool has(const List& list, std::string_view item) {
+  return std::find(list.begin(), list.end(), item) != list.end();
+}
+
+}  // namespace
+
+std::vector<std::string> uids_of(const SlurmJob& job) {
+  const auto comment = json::parse(job.admin_comment.empty() ? job.extra : job.admin_comment);
+  const json::Value* const list = comment ? comment->find("uids") : nullptr;
+  std::vector<std::string> uids;
+  if (list == nullptr) return uids;
+  for (const json::Value& uid : *list) uids.emplace_back(uid.as_string().value_or(""));
+  return uids;
+}
+
+std::uint32_t job_of_pod(const json::Value& pod) {
+  const std::string_view mark =
+      text_at(pod, "/metadata/labels/scheduler.slinky.slurm.net~1slurm-jobid");
+  return parse_integer<std::uint32_t>(mark).value_or(0);
+}
+
+class BridgeSafety::KubeWire final : public http::Transport {
+ public:
+  explicit KubeWire(BridgeSafety& safety) : safety_(safety) {}
+  http::Task<Result<Response>> send(Request request) override {
+    if (request.method == Method::kGet) co_return co_await safety_.api_.send(std::move(request));
+    const std::string path = request.url.path;
+    const bool is_event = path.find("/events") != std::string::npos;
+    if (!is_event) ++safety_.writes;
+    const std::string what = fmt::format("bridge: {} {} {}", http::to_string(request.method), path,
+                                         is_event ? "" : request.body);
+    if (const std::string key = pod_in(path, ""); request.method == Method::kDelete) {
+      const auto options = json::parse(request.body);
+      if (!key.empty()) safety_.judge_deletion(key, options ? *options : json::Value());
+    }
+    auto response = co_await safety_.api_.send(std::move(request));
+    if (!is_event) safety_.note(fmt::format("{} -> {}", what, response ? response->status : 0));
+    if (const std::string key = pod_in(path, "binding"); !key.empty()) {
+      if (response && response->status == 201) safety_.judge_binding(key);
+    }
+    co_return response;
+  }
+  http::Task<Result<std::unique_ptr<http::StreamingResponse>>> open(Request request) override {
+    return safety_.api_.open(std::move(request));
+  }
+  http::Task<Result<http::Upgraded>> upgrade(Request request) override {
+    return safety_.api_.upgrade(std::move(request));
+  }
+
+ private:
+  BridgeSafety& safety_;
+};
+
+class BridgeSafety::SlurmWire final : public http::Transport {
+ public:
+  explicit SlurmWire(BridgeSafety& safety) : safety_(safety) {}
+  http::Task<Result<Response>> send(Request request) override {
+    if (request.method == Method::kGet) {
+      co_return co_await safety_.slurm_api_.send(std::move(request));
+    }
+    ++safety_.writes;
+    const std::string path = request.url.path;
+    const std::string what =
+        fmt::format("bridge: slurm {} {} {}", http::to_string(request.method), path, request.body);
+    if (request.method == Method::kDelete) safety_.judge_cancel(job_in(path));
+    auto response = co_await safety_.slurm_api_.send(std::move(request));
+    const auto answer = response ? json::parse(response->body) : fail(response.error());
+    const json::Value* const id = answer ? answer->find("job_id") : nullptr;
+    const auto made = static_cast<std::uint32_t>(id == nullptr ? 0 : id->as_int().value_or(0));
+    safety_.note(fmt::format("{} -> {}{}", what, response ? response->status : 0,
+                             made == 0 ? "" : fmt::format(" job {}", made)));
+    if (made != 0) safety_.judge_request(made);
+    if (const std::uint32_t changed = job_in(path); changed != 0) safety_.judge_owners(changed);
+    co_return response;
+  }
+  http::Task<Result<std::unique_ptr<http::StreamingResponse>>> open(Request request) override {
+    return safety_.slurm_api_.open(std::move(request));
+  }
+  http::Task<Result<http::Upgraded>> upgrade(Request request) override {
+    return safety_.slurm_api_.upgrade(std::move(request));
+  }
+
+ private:
+  BridgeSafety& safety_;
+};
+
+BridgeSafety::BridgeSafety(net::Executor& executor, KubeApi& kube, SlurmApi& slurm,
+                           BridgeKubelet& kubelet)
+    : executor_(executor),
+      api_(kube),
+      slurm_api_(slurm),
+      kubelet_(kubelet),
+      kube_(std::make_unique<KubeWire>(*this)),
+      slurm_(std::make_unique<SlurmWire>(*this)) {
+  kubelet_.on_note = [this](const std::string& line) { note(line); };
+  slurm_api_.model().on_change([this](const SlurmJob& job) {
+    constexpr const char* kNames[] = {"waits", "runs", "is cancelled", "is over time", "failed"};
+    note(fmt::format("slurm: job {} {} {}", job.id, kNames[static_cast<int>(job.state)],
+                     fmt::join(job.nodes, ",")));
+  });
+}
+BridgeSafety::~BridgeSafety() = default;
+
+http::Transport& BridgeSafety::kube() { return *kube_; }
+http::Transport& BridgeSafety::slurm() { return *slurm_; }
+
+void BridgeSafety::note(const std::string& line) {
+  const auto time = executor_.clock().now().time_since_epoch();
+  account_.push_back(fmt::format("{:9.3f} {}", std::chrono::duration<double>(time).count(), line));
+}
+
+void BridgeSafety::violate(const std::string& what) {
+  note("VIOLATION: " + what);
+  if (violation_.empty()) violation_ = what;
+}
+
+std::string BridgeSafety::account() const { return fmt::format("{}\n", fmt::join(account_, "\n")); }
+
+const SlurmJob* BridgeSafety::living_job(std::uint32_t id) {
+  const SlurmJob* const job = slurm_api_.model().job(id);
+  return job == nullptr || job->over() ? nullptr : job;
+}
+
+void BridgeSafety::judge_binding(const std::string& key) {
+  const Object live = api_.storage().get("pods", key);
+  if (!live) return;
+  Bound made{key, std::string(text_at(*live, "/spec/nodeName")), job_of_pod(*live)};
+  const SlurmJob* const job = slurm_api_.model().job(made.job);
+  const auto now = executor_.clock().wall_now();
+  const bool just_ended =
+      job != nullptr && job->over() && WallTime(seconds(job->ended)) + kRace > now;
+  const bool holds = job != nullptr && has(job->nodes, made.node) && (!job->over() || just_ended);
+  if (!holds) {
+    violate(
+        fmt::format("{} is bound to {}, which its job {} does not hold", key, made.node, made.job));
+  }
+  if (!has_finalizers(*live)) violate(fmt::format("{} is bound without our finalizer", key));
+  for (const auto& [uid, other] : bound_) {
+    if (other.job != made.job || other.node != made.node || kubelet_.over(uid)) continue;
+    violate(
+        fmt::format("{} and {} of job {} are both on {}", key, other.name, made.job, made.node));
+  }
+  bound_.emplace(uid_of(*live), std::move(made));
+}
+
+void BridgeSafety::judge_deletion(const std::string& key, const json::Value& options) {
+  const Object live = api_.storage().get("pods", key);
+  if (!live || text_at(options, "/preconditions/uid") != uid_of(*live)) return;
+  const std::uint32_t id = job_of_pod(*live);
+  if (id == 0) return violate(fmt::format("{} is deleted without a job that ended", key));
+  if (living_job(id) != nullptr) {
+    violate(fmt::format("{} is deleted while its job {} lives", key, id));
+  }
+  if (ended_by_bridge_.contains(id)) {
+    violate(fmt::format("{} is deleted for job {}, which the bridge itself ended", key, id));
+  }
+}
+
+void BridgeSafety::judge_request(std::uint32_t id) {
+  judge_owners(id);
+  const SlurmJob* const job = slurm_api_.model().job(id);
+  for (const std::string& uid : uids_of(*job)) {
+    const auto since = unwanted_.find(uid);
+    if (since != unwanted_.end() && since->second + kRace < executor_.now()) {
+      violate(fmt::format("job {} is asked for, for pod {}, which is over", id, uid));
+    }
+  }
+}
+
+void BridgeSafety::judge_owners(std::uint32_t id) {
+  const SlurmJob* const job = living_job(id);
+  if (job == nullptr) return;
+  const auto uids = uids_of(*job);
+  if (uids.empty()) violate(fmt::format("job {} names no pods", id));
+  for (const auto& [other, one] : slurm_api_.model().jobs()) {
+    if (other == id || one.over() || doubles.contains(id) || doubles.contains(other)) continue;
+    for (const std::string& uid : uids_of(one)) {
+      if (has(uids, uid)) violate(fmt::format("pod {} has the jobs {} and {}", uid, other, id));
+    }
+  }
+}
+
+void BridgeSafety::judge_cancel(std::uint32_t id) {
+  if (living_job(id) == nullptr) return;
+  for (const auto& [uid, one] : bound_) {
+    if (one.job != id || kubelet_.over(uid)) continue;
+    violate(fmt::format("job {} is ended while {} may run on {}", id, one.name, one.node));
+  }
+  ended_by_bridge_.insert(id);
+}
+
+void BridgeSafety::look_at_pods() {
+  seen_ = api_.storage().version();
+  std::set<std::string, std::less<>> present;
+  for (const auto& [key, pod] : api_.storage().all("pods")) {
+    present.emplace(uid_of(*pod));
+    if (is_being_deleted(*pod) || is_terminal(*pod)) {
+      unwanted_.try_emplace(std::string(uid_of(*pod)), executor_.now());
+    }
+  }
+  for (const std::string& uid : known_) {
+    if (!present.contains(uid)) unwanted_.try_emplace(uid, executor_.now());
+  }
+  known_ = std::move(present);
+}
+
+void BridgeSafety::look(bool bridge, bool slurm) {
+  const TimePoint now = executor_.now();
+  if (!slurm) steady_from_ = now + kAfterOutage;
+  if (!bridge) steady_from_ = now + kAfterStart;
+  std::erase_if(bound_, [this](const auto& one) { return kubelet_.over(one.first); });
+  if (api_.storage().version() != seen_) look_at_pods();
+  std::map<std::string, TimePoint, std::less<>> open;
+  for (const auto& [uid, one] : bound_) {
+    if (!known_.contains(uid)) {
+      violate(fmt::format("{} is gone while its containers may run", one.name));
+    }
+    const SlurmNode* const node = slurm_api_.model().node(one.node);
+    if (now < steady_from_ || living_job(one.job) != nullptr || node == nullptr || node->drain)
+      continue;
+    const auto before = open_.find(one.node);
+    open.emplace(one.node, before == open_.end() ? now : before->second);
+    if (open.at(one.node) + kRace < now) {
+      violate(fmt::format("{} still runs on {}, which Slurm gives to others", one.name, one.node));
+    }
+  }
+  open_ = std::move(open);
+}
+
+}  // namespace mainspring::sim
