@@ -49,7 +49,9 @@ slurm::CacheOptions cache_options(control::Process& process) {
   options.pulse_pace = seconds(2);
   options.nodes_pace = seconds(2);
   options.rest_pace = seconds(30);
-  options.share = 0.05;
+  // One answer that took ten seconds, as while slurmctld restarts, must not keep us from seeing for
+  // minutes which jobs have ended.
+  options.share = 0.25;
   options.savings = minutes(5);
   options.stale_after = seconds(30);
   options.admin_comment_keys = bridge::admin_comment_keys;
