@@ -116,7 +116,15 @@ class Slurm:
 
     def cancel_all(self) -> None:
         """A node cannot be forgotten while it has jobs."""
-        self.instance.sandbox.output(["scancel", "--user=root"])
+
+        def told() -> bool:
+            try:
+                self.instance.sandbox.output(["scancel", "--user=root"])
+            except Failure:
+                return False  # slurmctld, which vouches for whoever asks, was busy.
+            return True
+
+        eventually(told, "scancel is heard")
         squeue = ["squeue", "--noheader", "--states=all", "--format=%i %T"]
 
         def over() -> bool:
