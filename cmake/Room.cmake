@@ -68,7 +68,8 @@ function(mainspring_room name)
       # One process: under a sanitizer most tests take less time than their process takes to start.
       add_test(NAME ${MAINSPRING_PRESET}.${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
         COMMAND ${name}_test --gtest_brief=1)
-      set_tests_properties(${MAINSPRING_PRESET}.${name} PROPERTIES LABELS unit TIMEOUT 900
+      # The longest of them, the simulations, take minutes and must not come last.
+      set_tests_properties(${MAINSPRING_PRESET}.${name} PROPERTIES LABELS unit TIMEOUT 1800 COST 800
         ${repeatable})
     else()
       gtest_discover_tests(${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
