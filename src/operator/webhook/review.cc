@@ -33,6 +33,7 @@ AdmissionResponse answer(const std::string& what, api::Findings findings) {
   AdmissionResponse response;
   if (!findings.ok()) {
     std::vector<kube::StatusCause> causes;
+    causes.reserve(findings.problems.size());
     for (api::Problem& problem : findings.problems) {
       causes.push_back({"FieldValueInvalid", std::move(problem.message), std::move(problem.field)});
     }

@@ -48,12 +48,21 @@ def ensure(cluster: Cluster, parts: Parts) -> None:
     """Starts what does not run, and returns when the API is ready and its controllers work."""
     _start(cluster, "kube-apiserver", _apiserver(cluster, parts))
     _wait(cluster, "kube-apiserver", lambda: api.is_ready(cluster))
-    _start(cluster, "kube-controller-manager", _controller_manager(cluster, parts))
+    manager = "kube-controller-manager"
+    _start(cluster, manager, _controller_manager(cluster, parts))
     if cluster.node_count:
         _start(cluster, "kube-scheduler", _scheduler(cluster, parts))
     # Pods cannot be made before their namespace has this; it is also a sign that controllers run.
     account = "/api/v1/namespaces/default/serviceaccounts/default"
-    _wait(cluster, "kube-controller-manager", lambda: api.exists(cluster, account))
+    for attempt in range(3):
+        try:
+            return _wait(cluster, manager, lambda: api.exists(cluster, account))
+        except Failure:
+            # It gives up where the API server does not know the tokens of its accounts yet. In a
+            # pod it would be started again.
+            if attempt == 2 or daemon(cluster, manager).pid() is not None:
+                raise
+            _start(cluster, manager, _controller_manager(cluster, parts))
 
 
 def _start(cluster: Cluster, name: str, argv: list) -> None:
