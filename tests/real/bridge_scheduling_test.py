@@ -178,7 +178,7 @@ class Scheduling(BridgeTest):
         for number in range(20):
             self.pod(f"large-{number}", cpu="8", annotations={f"{JOB}partition": "nowhere"})
         self.pod("small")
-        self.wait_bound("small", seconds=10)
+        self.wait_bound("small")
         self.cancel(others)
 
     def test_25b_constraints_of_the_pod_are_kept(self):
