@@ -28,7 +28,9 @@ mainspring_precompiled_digest(TESTS)
 
 set(CMAKE_PCH_INSTANTIATE_TEMPLATES ON)
 # In the driver's words: of those the compiler cache knows that they name a file of this checkout.
-set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+endif()
 
 function(mainspring_precompile target kind)
   string(TOUPPER ${kind} kind)

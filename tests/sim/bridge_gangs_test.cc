@@ -349,6 +349,22 @@ TEST(BridgeGangs, AJobOfTheSameNumberIsNotTheirsWhereSlurmHasLostItsState) {
   EXPECT_EQ(world.slurm.model().node("n0"), nullptr) << "a node that is in use is given to others";
 }
 
+TEST(BridgeGangs, JobsOfPodsThatItDoesNotSeeAreNotEnded) {
+  BridgeWorld world(1);
+  world.heal();
+  world.kubelet.run_on();
+  world.add_node("n0");
+  world.put(pod_of("runs"));
+  world.pass(seconds(30));
+  ASSERT_EQ(world.slurm.model().node("n0")->running, 1) << world.safety.account();
+
+  world.kill();
+  world.options.config.scheduler_name = "another";
+  world.start();
+  world.pass(minutes(5));
+  EXPECT_EQ(world.slurm.model().node("n0")->running, 1) << world.safety.account();
+}
+
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* const value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);

@@ -71,7 +71,7 @@ class BridgeWorld {
   void start() {
     if (process_) return;
     safety.note("the bridge starts");
-    process_.emplace(executor, kube_faults, slurm_faults, chance.next());
+    process_.emplace(executor, kube_faults, slurm_faults, chance.next(), options);
   }
   void kill() {
     if (process_) safety.note("the bridge dies");
@@ -111,16 +111,18 @@ class BridgeWorld {
   }
   bool one_in(std::uint64_t n) { return chance.below(n) == 0; }
 
+  bridge::BridgeOptions options;  // Of the next process.
+
  private:
   // Dies where it stands.
   struct Process {
     Process(net::Executor& executor, http::Transport& kube, http::Transport& slurm,
-            std::uint64_t seed)
+            std::uint64_t seed, const bridge::BridgeOptions& options)
         : random(seed),
           client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
           manager(executor, client, random, {.name = "mainspring-bridge", .instance = "one"}),
           connection(slurm, executor, random, slurm_options(), cache_options()),
-          all(manager, connection, {}),
+          all(manager, connection, options),
           life(executor) {
       life.spawn(manager.run());
     }

@@ -17,7 +17,6 @@ using control::Key;
 using control::Requeue;
 using Kind = SlurmStep::Kind;
 
-constexpr std::string_view kSystem = "kube-system";
 constexpr Duration kSlurmAway = seconds(5);
 constexpr Duration kLimited = seconds(10);
 constexpr Duration kSoon{};
@@ -39,8 +38,6 @@ bool is_external(const kube::Node& node) { return node.meta.labels.contains(kExt
 NodeSync::NodeSync(World& world, NodeHolds& holds)
     : world_(world),
       holds_(holds),
-      system_(world.manager.store<kube::Namespace>(
-          {.field_selector = fmt::format("metadata.name={}", kSystem)})),
       by_node_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
         if (holds_its_node(pod)) values.push_back(pod.node_name.str());
       })),
@@ -60,7 +57,7 @@ NodeSync::NodeSync(World& world, NodeHolds& holds)
 
 // By the name of the Kubernetes node.
 void NodeSync::watch_kube(Controller& queue) {
-  queue.wait_for(system_);
+  queue.wait_for(world_.system);
   queue.watch(world_.nodes);
   queue.watch<slurm::Node>(world_.cache.nodes(),
                            [this](const auto& before, const auto& after, Controller& to) {
@@ -81,7 +78,7 @@ void NodeSync::watch_kube(Controller& queue) {
 
 // By the name of the Slurm node.
 void NodeSync::watch_slurm(Controller& queue) {
-  queue.wait_for(system_);
+  queue.wait_for(world_.system);
   queue.watch<kube::Node>(world_.nodes, [](const auto& before, const auto& after, Controller& to) {
     if (before) to.enqueue(Key({}, World::slurm_name(*before)));
     if (after) to.enqueue(Key({}, World::slurm_name(*after)));
@@ -111,8 +108,7 @@ bool NodeSync::is_fresh() const {
 }
 
 NodeRules NodeSync::rules() const {
-  const auto system = system_.get({}, kSystem);
-  return {world_.config, system ? system->meta.uid : std::string(), [this](std::string_view name) {
+  return {world_.config, world_.cluster_id(), [this](std::string_view name) {
             return world_.cache.partitions().get({}, name) != nullptr;
           }};
 }

@@ -50,7 +50,6 @@ class NodeSync {
   World& world_;
   NodeHolds& holds_;
   // Only kube-system, whose UID stands for the cluster.
-  Store<kube::Namespace>& system_;
   Store<kube::Pod>::IndexId by_node_;  // Those of jobs that have not ended.
   NodeRegistrar registrar_;
   RemovalLimit limit_;

@@ -84,7 +84,12 @@ Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
 }
 
 Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
-  if (world_.cluster_id().empty()) co_return Requeue{milliseconds(100)};
+  if (world_.cluster_id().empty()) {
+    co_return fail(
+        Code::kNotFound,
+        "namespace kube-system: not found, and its UID marks our jobs in Slurm; allow us "
+        "to read it");
+  }
   if (std::any_of(pods.begin(), pods.end(),
                   [this](const PodPtr& pod) { return unsure_.contains(pod->meta.uid); })) {
     MS_CO_TRY(const auto lost, co_await submission_.find_lost(pods));
@@ -165,6 +170,8 @@ Task<Result<Requeue>> GangSync::wait(Key key, JobPtr job, Pods pods, GangFacts f
       } else if (is_uncertain(changed.error())) {
         co_return fail(std::move(changed).error());
       } else {
+        // Not again before something else is wanted.
+        notes_[job->id].sent = std::move(wanted);
         const Refusal refusal = refusal_text(changed.error());
         tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
       }

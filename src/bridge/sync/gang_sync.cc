@@ -7,9 +7,9 @@
 
 #include "bridge/names.h"
 #include "bridge/sync/pod_writes.h"
-#include "bridge/translate/ownership.h"
 #include "bridge/translate/reason.h"
 #include "control/in_parallel.h"
+#include "kube/api.h"
 #include "net/wait.h"
 #include "slurm/jobs.h"
 
@@ -25,6 +25,7 @@ namespace {
 constexpr std::size_t kAtOnce = 64;
 constexpr Duration kUnknownPause = seconds(2);
 constexpr Duration kSweep = seconds(30);
+constexpr std::size_t kMostSwept = 20;  // A round.
 
 // What Slurm no longer knows the job of.
 void add_forgotten(JobPlan& plan, const std::vector<Member>& members) {
@@ -78,6 +79,7 @@ void GangSync::watch(control::Controller& queue) {
     }
   });
   queue.wait_for(world_.nodes);
+  queue.wait_for(world_.system);
   queue.wait_for(world_.cache.nodes());
   queue.wait_for(world_.cache.jobs());
   world_.cache.jobs().add_handler([this, &queue](const auto& before, const auto& after) {
@@ -227,6 +229,11 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, boo
   add_forgotten(plan, strangers);
   hold(job, plan.hold);
 
+  if (!plan.remove.empty() && !plan.over) {
+    // Only an end is final. That it waits or is suspended may be what it did before it started.
+    MS_CO_TRY(const JobPtr now, co_await world_.cache.refresh_job(job));
+    if (!now || now->state != known.job->state) co_return Requeue{Duration::zero()};
+  }
   MS_CO_TRY(const bool all_told, co_await remove(job, known.job, std::move(plan.remove)));
   // The marks first: a job that is found without them is adopted again, never the other way round.
   MS_CO_CHECK(co_await for_all(std::move(plan.detach),
@@ -350,33 +357,61 @@ Task<Result<void>> GangSync::sweep() {
   for (;;) {
     MS_CO_CHECK(co_await net::sleep(kSweep));
     if (!world_.pods.synced() || !world_.cache.jobs_freshness().fresh()) continue;
-    const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
-                                 world_.manager.executor().clock().wall_now().time_since_epoch())
-                                 .count();
-    std::map<std::string, slurm::JobId, std::less<>> marks;
-    world_.pods.for_each([&](const PodPtr& pod) { marks[pod->meta.uid] = job_of(*pod); });
-    std::vector<slurm::JobId> lost;
-    world_.cache.jobs().for_each([&](const JobPtr& job) {
-      if (!job->is_external() || job->state.has_ended()) return;
-      const auto owners = parse_admin_comment(job->admin_comment);
-      if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
-      if (job->submit_time.value_or(now) + 60 > now) return;
-      const bool wanted =
-          std::any_of(owners->uids.begin(), owners->uids.end(), [&](const std::string& uid) {
-            const auto mark = marks.find(uid);
-            return mark != marks.end() && (!mark->second || mark->second == job->id);
-          });
-      if (!wanted) lost.push_back(job->id);
-    });
-    for (const slurm::JobId job : lost) {
-      world_.log.warn("a job has no pod any more and is ended", {{"job", job.text()}});
-      const auto ended = co_await finish(job, {});
+    std::vector<Unclaimed> found = unclaimed();
+    if (found.size() > kMostSwept) {
+      world_.log.error("many jobs seem to have no pods; only some of them are looked at",
+                       {{"jobs", found.size()}, {"at_once", kMostSwept}});
+      found.resize(kMostSwept);
+    }
+    for (Unclaimed& one : found) {
+      const slurm::JobId job = one.job;
+      const auto ended = co_await end_unclaimed(std::move(one));
       if (ended) continue;
       // The next round tries again.
       if (ended.error().code() == Code::kCancelled) co_return fail(ended.error());
-      world_.log.warn("a job without pods cannot be ended", {{"error", ended.error()}});
+      world_.log.warn("a job without pods cannot be ended",
+                      {{"job", job.text()}, {"error", ended.error()}});
     }
   }
+}
+
+std::vector<GangSync::Unclaimed> GangSync::unclaimed() const {
+  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                               world_.manager.executor().clock().wall_now().time_since_epoch())
+                               .count();
+  std::map<std::string, slurm::JobId, std::less<>> marks;
+  world_.pods.for_each([&](const PodPtr& pod) { marks[pod->meta.uid] = job_of(*pod); });
+  std::vector<Unclaimed> out;
+  world_.cache.jobs().for_each([&](const JobPtr& job) {
+    if (job->state.has_ended() || job->submit_time.value_or(now) + 60 > now) return;
+    const auto owners = owners_in(*job);
+    if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
+    Unclaimed one{job->id, {}};
+    for (std::size_t i = 0; i < owners->uids.size(); ++i) {
+      const auto mark = marks.find(owners->uids[i]);
+      if (mark == marks.end()) {
+        one.absent.emplace_back(owners->pods[i], owners->uids[i]);
+      } else if (!mark->second || mark->second == job->id) {
+        return;
+      }
+    }
+    out.push_back(std::move(one));
+  });
+  return out;
+}
+
+// We see only pods of our scheduler's name, which may have been another when the job was made. So
+// each is asked for before anything ends.
+Task<Result<void>> GangSync::end_unclaimed(Unclaimed one) {
+  for (const auto& [name, uid] : one.absent) {
+    const std::size_t slash = name.find('/');
+    const kube::Api<kube::Pod> api(world_.kube, name.substr(0, slash));
+    const auto pod = co_await api.get(name.substr(slash + 1));
+    if (!pod && pod.error().code() != Code::kNotFound) co_return fail(pod.error());
+    if (pod && pod->meta.uid == uid) co_return Result<void>();
+  }
+  world_.log.warn("a job has no pod any more and is ended", {{"job", one.job.text()}});
+  co_return co_await finish(one.job, {});
 }
 
 }  // namespace mainspring::bridge

@@ -52,6 +52,12 @@ class GangSync {
     Pods spent;  // Have nothing to wait for but their finalizer.
   };
 
+  // A job none of whose pods says that it is its own.
+  struct Unclaimed {
+    slurm::JobId job;
+    std::vector<std::pair<std::string, std::string>> absent;  // Pods that we do not see, with UIDs.
+  };
+
   void watch(control::Controller& queue);
   Gathered gather(const control::Key& key) const;
   PodStage stage(const kube::Pod& pod) const;
@@ -80,6 +86,8 @@ class GangSync {
   Task<Result<void>> show(Pods pods, std::string text);
   Task<Result<void>> wait_closely(slurm::JobId job);
   Task<Result<void>> sweep();
+  std::vector<Unclaimed> unclaimed() const;
+  Task<Result<void>> end_unclaimed(Unclaimed one);
 
   Note& follow(slurm::JobId job);
   void hold(slurm::JobId job, const Pods& pods);

@@ -67,8 +67,13 @@ void keys_of(const slurm::Job& job, std::vector<std::string>& keys) {
 
 }  // namespace
 
+std::optional<JobOwners> owners_in(const slurm::Job& job) {
+  if (!job.is_external()) return std::nullopt;
+  return parse_admin_comment(comment_of(job));
+}
+
 Claim::Claim(const slurm::Job& job)
-    : job_(job.id), external_(job.is_external()), owners_(parse_admin_comment(comment_of(job))) {
+    : job_(job.id), external_(job.is_external()), owners_(owners_in(job)) {
   if (!owners_) return;
   std::sort(owners_->uids.begin(), owners_->uids.end());
   std::sort(owners_->pods.begin(), owners_->pods.end());
@@ -163,8 +168,13 @@ Task<Result<slurm::JobId>> Submission::start(slurm::JobRequest request) {
         co_await slurm::Jobs(world_.slurm, {.user = user}).allocate_now(std::move(now));
     if (allocated) {
       if (!user.empty()) {
-        MS_CO_CHECK(co_await slurm::Jobs(world_.slurm)
-                        .update(allocated->job, {.admin_comment = request.admin_comment}));
+        const auto noted = co_await slurm::Jobs(world_.slurm)
+                               .update(allocated->job, {.admin_comment = request.admin_comment});
+        // The job is there, and says the same in `extra`: a second one would be worse.
+        if (!noted) {
+          world_.log.warn("a job has no admin comment",
+                          {{"job", allocated->job.text()}, {"error", noted.error()}});
+        }
       }
       co_return allocated->job;
     }

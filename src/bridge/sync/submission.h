@@ -35,8 +35,8 @@ class Submission {
   // Pure but for what the caches hold. kInvalid is the workload's fault.
   Result<Prepared> prepare(const Gang& gang, const std::vector<VolumeNodes>& volumes) const;
 
-  // The id of the job, which may run already. `users_own` failures (kInvalid, kForbidden,
-  // kConflict, ...) mean that there is none; after any other there may be one: see find_lost().
+  // The id of the job, which may run already. After a failure that is_uncertain() there may be one
+  // all the same, see find_lost(); after any other there is none.
   Task<Result<slurm::JobId>> start(slurm::JobRequest request);
 
   // Changes a job that waits to what is wanted now. kConflict where it waits no more.
@@ -62,6 +62,9 @@ class Submission {
   Store<slurm::Job>::IndexId by_pod_;
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that are not held.
 };
+
+// The pods that an external job is for, by its own word; none where it says nothing of pods.
+std::optional<JobOwners> owners_in(const slurm::Job& job);
 
 // Whose a job is. One of the number that a pod is marked with may be another's: a slurmctld that
 // has lost its state begins to count anew.

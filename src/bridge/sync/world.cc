@@ -1,12 +1,17 @@
 #include "bridge/sync/world.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "bridge/names.h"
-#include "kube/core_objects.h"
-#include "net/wait.h"
 
 namespace mainspring::bridge {
+namespace {
+
+constexpr std::string_view kSystem = "kube-system";
+
+}  // namespace
 
 World::World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options)
     : manager(manager),
@@ -19,25 +24,15 @@ World::World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions 
       pods(manager.store<kube::Pod>(
           {.field_selector = "spec.schedulerName=" + config.scheduler_name})),
       nodes(manager.store<kube::Node>()),
+      system(manager.store<kube::Namespace>(
+          {.field_selector = fmt::format("metadata.name={}", kSystem)})),
       by_slurm_name_(nodes.add_index([](const kube::Node& node, std::vector<std::string>& values) {
         values.push_back(slurm_name(node));
-      })) {
-  manager.add_work("cluster-id", control::Manager::When::kAlways,
-                   [this] { return read_cluster_id(); });
-}
+      })) {}
 
-net::Task<Result<void>> World::read_cluster_id() {
-  while (cluster_id_.empty()) {
-    auto found = co_await kube::Api<kube::Namespace>(kube).get("kube-system");
-    if (found) {
-      cluster_id_ = found->meta.uid;
-    } else {
-      log.warn("the namespace kube-system, by which this cluster is known, cannot be read",
-               {{"error", found.error()}});
-      MS_CO_CHECK(co_await net::sleep(seconds(2)));
-    }
-  }
-  co_return Result<void>();
+std::string World::cluster_id() const {
+  const auto found = system.get({}, kSystem);
+  return found ? found->meta.uid : std::string();
 }
 
 std::string World::slurm_name(const kube::Node& node) {

@@ -14,6 +14,7 @@
 #include "base/store.h"
 #include "bridge/config.h"
 #include "control/manager.h"
+#include "kube/core_objects.h"
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "slurm/connection.h"
@@ -46,10 +47,11 @@ class World {
 
   Store<kube::Pod>& pods;  // Those with our scheduler's name.
   Store<kube::Node>& nodes;
+  Store<kube::Namespace>& system;  // kube-system alone.
 
-  // Which Kubernetes this is: the UID of its namespace kube-system. Empty until it has been read,
-  // which is before anything is submitted.
-  const std::string& cluster_id() const { return cluster_id_; }
+  // Which Kubernetes this is, among several that share one Slurm: the UID of kube-system. Empty
+  // where we may not read it; then nothing can be asked of Slurm, for nobody could say whose it is.
+  std::string cluster_id() const;
 
   // What Slurm calls a node: its label, else its own name.
   static std::string slurm_name(const kube::Node& node);
@@ -57,9 +59,6 @@ class World {
   std::shared_ptr<const kube::Node> kube_node(std::string_view slurm_name) const;
 
  private:
-  net::Task<Result<void>> read_cluster_id();
-
-  std::string cluster_id_;
   Store<kube::Node>::IndexId by_slurm_name_;
 };
 
