@@ -50,7 +50,7 @@ using slurm::JobId;
 using slurm::Node;
 
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
-constexpr int kRepeats = 5;
+constexpr int kRepeats = 25;
 constexpr Duration kSyncLimit = minutes(5);
 constexpr Duration kWaitLimit = minutes(5);
 

@@ -20,13 +20,12 @@ struct Node {
   ShortString name, hostname, address;
   NodeState state;
   ShortString reason, reason_user, comment, extra;
-  ShortString gres, gres_used, tres, tres_used, topology, version, instance_id, instance_type,
-      reservation;
+  ShortString gres, gres_used, tres, topology, version, reservation;
   json::StringList partitions, features, active_features;
   std::int32_t cpus = 0, alloc_cpus = 0, port = 0, weight = 0, boards = 0, sockets = 0, cores = 0,
                threads = 0;
   std::int64_t real_memory = 0, alloc_memory = 0;  // MB
-  Number boot_time, slurmd_start_time, reason_changed_at, resume_after;
+  Number reason_changed_at;
 
   KeyView key() const { return {{}, name}; }
   bool operator==(const Node&) const = default;
@@ -37,21 +36,18 @@ constexpr auto json_fields(json::Tag<Node>) {
   using json::field;
   using N = Node;
   return json::fields(
-      field("boards", &N::boards), field("boot_time", &N::boot_time), field("cores", &N::cores),
-      field("cpus", &N::cpus), field("extra", &N::extra), field("features", &N::features),
+      field("boards", &N::boards), field("cores", &N::cores), field("cpus", &N::cpus),
+      field("extra", &N::extra), field("features", &N::features),
       field("active_features", &N::active_features), field("gres", &N::gres),
-      field("gres_used", &N::gres_used), field("instance_id", &N::instance_id),
-      field("instance_type", &N::instance_type), field("name", &N::name),
-      field("address", &N::address), field("hostname", &N::hostname), field("state", &N::state),
+      field("gres_used", &N::gres_used), field("name", &N::name), field("address", &N::address),
+      field("hostname", &N::hostname), field("state", &N::state),
       field("partitions", &N::partitions), field("port", &N::port),
       field("real_memory", &N::real_memory), field("comment", &N::comment),
       field("reason", &N::reason), field("reason_changed_at", &N::reason_changed_at),
-      field("reason_set_by_user", &N::reason_user), field("resume_after", &N::resume_after),
-      field("reservation", &N::reservation), field("alloc_memory", &N::alloc_memory),
-      field("alloc_cpus", &N::alloc_cpus), field("tres_used", &N::tres_used),
-      field("slurmd_start_time", &N::slurmd_start_time), field("sockets", &N::sockets),
-      field("threads", &N::threads), field("weight", &N::weight), field("topology", &N::topology),
-      field("tres", &N::tres), field("version", &N::version));
+      field("reason_set_by_user", &N::reason_user), field("reservation", &N::reservation),
+      field("alloc_memory", &N::alloc_memory), field("alloc_cpus", &N::alloc_cpus),
+      field("sockets", &N::sockets), field("threads", &N::threads), field("weight", &N::weight),
+      field("topology", &N::topology), field("tres", &N::tres), field("version", &N::version));
 }
 
 }  // namespace mainspring::slurm

@@ -62,7 +62,6 @@ TEST(Records, NodesOfSlurm2605) {
   EXPECT_EQ(node.real_memory, 16000);
   EXPECT_EQ(Tres::parse(node.tres).value().count("mem"), 16000);
   EXPECT_EQ(node.version, "26.05.5");
-  EXPECT_TRUE(node.boot_time.set());
 
   const Node& unreachable = nodes[2];
   EXPECT_EQ(unreachable.name, "e4");
