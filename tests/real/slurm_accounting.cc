@@ -42,7 +42,7 @@ class SlurmAccounting : public SlurmApi {
     must(Jobs(client()).cancel(id));
     wait_until(id, &JobState::is_over);
     Result<DbJob> past = fail(Code::kNotFound, "");
-    for (int i = 0; i < 100 && (!past || past->end_time == 0); ++i) {
+    for (int i = 0; i < 600 && (!past || past->end_time == 0); ++i) {
       must(net::sleep(milliseconds(100)));
       past = run(accounting().job(id));
     }

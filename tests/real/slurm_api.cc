@@ -36,7 +36,17 @@ TEST_F(SlurmApi, SlurmctldSpeaksOfItself) {
   EXPECT_EQ(must(control.conf()).conf.cluster_name, peer_.cluster);
   must(net::sleep(seconds(1)));
   must(control.reconfigure());
-  EXPECT_GT(must(RestSource(client()).health()).boot_time, before.boot_time);
+  // The new process takes over from the old one when it has read all there is.
+  const auto restarted = [&] {
+    const auto now = run(RestSource(client()).health());
+    return now && now->boot_time > before.boot_time;
+  };
+  bool seen = restarted();
+  for (int i = 0; i < 300 && !seen; ++i) {
+    must(net::sleep(milliseconds(100)));
+    seen = restarted();
+  }
+  EXPECT_TRUE(seen);
 }
 
 TEST_F(SlurmApi, NodesAreReadAndChanged) {
@@ -59,7 +69,7 @@ TEST_F(SlurmApi, NodesAreReadAndChanged) {
   EXPECT_EQ(must(nodes.drain("node1", "ours")).reason, "ours");
   EXPECT_FALSE(must(nodes.resume("node1")).state.is_down());
   // slurmctld asks slurmd first.
-  for (int i = 0; i < 200 && !must(nodes.get("node1")).state.can_take_jobs(); ++i) {
+  for (int i = 0; i < 600 && !must(nodes.get("node1")).state.can_take_jobs(); ++i) {
     must(net::sleep(milliseconds(100)));
   }
   EXPECT_TRUE(must(nodes.get("node1")).state.can_take_jobs());

@@ -66,7 +66,7 @@ class SlurmApi : public ::testing::Test {
   }
   Job wait_until(JobId id, bool (JobState::*holds)() const) {
     Job job;
-    for (int i = 0; i < 200; ++i) {
+    for (int i = 0; i < 600; ++i) {
       job = must(Jobs(client()).get(id));
       if ((job.state.*holds)()) return job;
       must(net::sleep(milliseconds(100)));
