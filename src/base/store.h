@@ -244,7 +244,7 @@ void Store<T>::erase(KeyView key) {
 
 template <class T>
 void Store<T>::begin_replace(std::string_view ns) {
-  staged_[std::string(ns)] = Objects();
+  (staged_[std::string(ns)] = Objects()).reserve(objects_.size());
 }
 
 template <class T>
@@ -303,6 +303,8 @@ void Store<T>::stage(Objects& staged, Object object) {
     const auto stored = objects_.find(store_key(*object));
     if (stored != objects_.end() && same(*stored->object, *object)) object = stored->object;
   }
+  // Each growth looks at every object again, mostly far off in memory: so few growths, large ones.
+  if (staged.size() >= staged.bucket_count()) staged.reserve(4 * staged.size());
   const auto [it, is_new] = staged.insert(Entry{object, {}});
   if (!is_new) it->object = std::move(object);
 }
