@@ -55,7 +55,7 @@ std::vector<WatchScope> Manager::spread(const WatchScope& scope, bool namespaced
   for (const std::string& ns : options_.namespaces) {
     const auto same = [&ns](const WatchScope& part) { return part.ns == ns; };
     if (std::any_of(parts.begin(), parts.end(), same)) continue;
-    parts.push_back({ns, scope.label_selector, scope.field_selector});
+    parts.push_back({ns, scope.label_selector, scope.field_selector, scope.optional});
   }
   return parts;
 }

@@ -24,6 +24,8 @@ constexpr int kPagedAttempts = 3;
 // not have it yet ("too large resource version"), and cannot be trusted to say so.
 constexpr int kMaxRefusals = 3;
 constexpr Duration kMaxRetryAfter = minutes(5);
+// A server that does not serve a kind begins to when it is updated.
+constexpr Duration kUnservedPause = minutes(1);
 
 kube::RawApi scoped(const kube::RawApi& api, const WatchScope& scope) {
   return scope.ns.empty() ? api : kube::RawApi(api.client(), api.resource(), scope.ns);
@@ -266,6 +268,12 @@ bool ReflectorCore::needs_list(const Error& error) {
 }
 
 Duration ReflectorCore::after_failure(Error error) {
+  // Once it has been served, what is known of it is not given up for an answer like this.
+  if (options_.scope.optional && error.code() == Code::kNotFound && !synced_) {
+    target_.begin_replace();
+    target_.end_replace();
+    return kUnservedPause;
+  }
   counters_->errors.add();
   if (needs_list(error)) resource_version_.clear();
   Backoff& backoff = resource_version_.empty() ? relist_ : resume_;

@@ -38,6 +38,8 @@ struct WatchScope {
   std::string ns;  // Empty: that of the Api.
   std::string label_selector;
   std::string field_selector;
+  // A kind that the server may not serve: as long as it does not, there are none of it.
+  bool optional = false;
 };
 
 struct ReflectorOptions {

@@ -330,6 +330,28 @@ TEST_F(ReflectorTest, BeingForbiddenIsVisibleAndPasses) {
   EXPECT_FALSE(reflector_->last_error());
 }
 
+TEST_F(ReflectorTest, AKindThatTheServerDoesNotServeHasNoObjectsUntilItDoes) {
+  options_.streaming_list = false;
+  options_.scope.optional = true;
+  api_.answer(404, status(404, "NotFound"));
+  start();
+  EXPECT_TRUE(store_.synced());
+  EXPECT_FALSE(reflector_->last_error());
+
+  api_.answer(200, list(5, thing("a", 3, "1")));
+  api_.stream();
+  executor_.advance(minutes(1));
+  EXPECT_EQ(contents(), "a=1");
+}
+
+TEST_F(ReflectorTest, AKindThatMustBeThereIsWaitedFor) {
+  options_.streaming_list = false;
+  api_.answer(404, status(404, "NotFound"));
+  start();
+  EXPECT_FALSE(store_.synced());
+  EXPECT_TRUE(reflector_->last_error());
+}
+
 TEST_F(ReflectorTest, RepeatedEventsTellNobody) {
   const Feed watch = start_listed(thing("a", 3, "1"));
   int told = 0;
