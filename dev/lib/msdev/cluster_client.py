@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from .cluster import api, parts, registry
 from .console import Failure
 from .paths import REPO
 
@@ -13,27 +14,31 @@ class ClusterClient:
 
     def kubectl(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
         """What kubectl printed. Failure, with kubectl's own words, if it did not work."""
-        return self._run("kubectl", *arguments, stdin=stdin, timeout=timeout)
+        return self._run(parts.kubectl(), *arguments, stdin=stdin, timeout=timeout)
 
     def helm(self, *arguments: str, stdin: str | None = None, timeout: float = 300) -> str:
-        return self._run("helm", *arguments, stdin=stdin, timeout=timeout)
+        return self._run(parts.helm(), *arguments, stdin=stdin, timeout=timeout)
 
     def load(self, *images: str) -> None:
         """Archives of images/build by name, into every node."""
         archives = [REPO / "build" / "images" / f"{image}.tar" for image in images]
-        if subprocess.run(self._argv("load", *map(str, archives))).returncode != 0:
+        command = [REPO / "dev" / "cluster", "--name", self.cluster, "load", *archives]
+        if subprocess.run(command).returncode != 0:
             raise Failure("loading images failed; 'images/build' makes them")
 
-    def _run(self, tool: str, *arguments: str, stdin: str | None, timeout: float) -> str:
-        argv = self._argv(tool, *arguments)
-        done = subprocess.run(argv, input=stdin, capture_output=True, text=True, timeout=timeout)
+    def _run(self, tool: Path, *arguments: str, stdin: str | None, timeout: float) -> str:
+        done = subprocess.run(
+            [tool, *arguments],
+            env=api.environment(registry.existing(self.cluster)),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip()
-            raise Failure(f"{tool} {' '.join(arguments)}: {said}")
+            raise Failure(f"{tool.name} {' '.join(arguments)}: {said}")
         return done.stdout
-
-    def _argv(self, *arguments: str) -> list[str]:
-        return [str(REPO / "dev" / "cluster"), "--name", self.cluster, *arguments]
 
 
 def archive_key(image: str) -> str:

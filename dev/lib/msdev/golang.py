@@ -31,13 +31,16 @@ def go_for(module: Path) -> Path:
     return root / "usr/lib" / f"go-{release}" / "bin" / "go"
 
 
-def build(name: str, ldflags: str = "", links: tuple = (), jobs: int | None = None) -> Path:
+def build(
+    name: str, ldflags: str = "", links: tuple = (), jobs: int | None = None, files: tuple = ()
+) -> Path:
     """The executable of module dev/NAME, built now if no cached one fits. `links` are other names
-    for it in the same folder, for a program that looks at the name it is started under."""
+    for it in the same folder, for a program that looks at the name it is started under; `files` are
+    copied there, each (its name, the Go module that has it, its path in that module)."""
     module = REPO / "dev" / name
     go = go_for(module)
     inputs = [module / file for file in ("go.mod", "go.sum", "main.go")]
-    key = digest(*inputs, ".".join(map(str, _version(go))), ldflags, *links, *FLAGS)
+    key = digest(*inputs, ".".join(map(str, _version(go))), ldflags, *links, *files, *FLAGS)
 
     def compile_it(folder: Path) -> None:
         limit = ["-p", str(jobs)] if jobs else []
@@ -49,8 +52,19 @@ def build(name: str, ldflags: str = "", links: tuple = (), jobs: int | None = No
         run(argv, log, f"go build dev/{name}", cwd=module, env=_environment(go))
         for link in links:
             (folder / link).symlink_to(name)
+        for file, source, path in files:
+            shutil.copy(_folder_of(source, module, go) / path, folder / file)
 
     return cached(f"go-{name}", key, compile_it) / name
+
+
+def _folder_of(source: str, module: Path, go: Path) -> Path:
+    """Where Go keeps the files of a module that dev/NAME is built from."""
+    command = [go, "list", "-m", "-f", "{{.Dir}}", source]
+    answer = subprocess.run(
+        command, cwd=module, env=_environment(go), capture_output=True, text=True, check=True
+    )
+    return Path(answer.stdout.strip())
 
 
 def _wanted(module: Path) -> tuple[int, ...]:

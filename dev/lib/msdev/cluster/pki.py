@@ -41,6 +41,12 @@ def ensure(cluster: Cluster) -> None:
     _kubeconfig(cluster, "admin", cluster.kubeconfig)
 
 
+def serve(cluster: Cluster, name: str) -> None:
+    """NAME.crt and NAME.key, with which a process of this machine answers the API server."""
+    names = [f"IP:{cluster.host_address}"]
+    _certificate(cluster.pki, name, f"/CN={name}", names=names)
+
+
 def _api_names(cluster: Cluster) -> list[str]:
     names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"]
     names += ["kubernetes.default.svc.cluster.local", "localhost"]
