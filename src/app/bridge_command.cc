@@ -41,11 +41,11 @@ Result<slurm::Client::Options> client_options(const Flags& flags,
 }
 
 // A pod waits for what Slurm decides, so our own jobs are looked at closely. Of all others only
-// their states matter, and an array is never ours.
+// their states matter, an array is never ours, and nobody asks how one ended that we ended.
 slurm::CacheOptions cache_options(control::Process& process) {
   slurm::CacheOptions options;
   options.waiting_pace = milliseconds(100);
-  options.owned_pace = milliseconds(500);
+  options.owned_pace = milliseconds(200);
   options.pulse_pace = seconds(2);
   options.nodes_pace = seconds(2);
   options.rest_pace = seconds(30);
@@ -55,7 +55,9 @@ slurm::CacheOptions cache_options(control::Process& process) {
   options.savings = minutes(5);
   options.stale_after = seconds(30);
   options.admin_comment_keys = bridge::admin_comment_keys;
-  options.cares_about = [](const slurm::JobPulse& job) { return !job.is_array; };
+  options.cares_about = [](const slurm::JobPulse& job) {
+    return !job.is_array && !job.state.has_ended();
+  };
   options.log = process.log();
   options.metrics = &process.metrics();
   return options;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "bridge/names.h"
 #include "http/url.h"
 #include "json/fields.h"
 #include "json/yaml.h"
@@ -177,6 +178,43 @@ Result<void> set_priorities(std::string_view key, const Value& value, BridgeConf
   return {};
 }
 
+Result<DeviceClassRule> read_device_class(const std::string& path, std::string_view name,
+                                          const Value& value) {
+  constexpr std::string_view kExpected = "driver, and prefix or attribute";
+  DeviceClassRule rule{std::string(name), {}, {}};
+  if (!value.is_object()) return wrong(path, value, kExpected);
+  for (const auto [member, part] : value.members()) {
+    if (part.is_null()) continue;
+    const std::string key = path + "." + std::string(member);
+    if (member == "driver") {
+      MS_TRY(rule.driver, text(key, part, "the name of a DRA driver"));
+    } else if (member == "prefix") {
+      MS_TRY(rule.prefix, text(key, part, "what the names of devices have before their number"));
+    } else if (member == "attribute") {
+      MS_TRY(rule.attribute, text(key, part, "the attribute of devices that is their number"));
+    } else {
+      return wrong(key, part, "no such key: there are driver, prefix, attribute");
+    }
+  }
+  if (rule.prefix.empty() == rule.attribute.empty()) {
+    return wrong(path, value, "either prefix or attribute: how its devices are numbered");
+  }
+  return rule;
+}
+
+Result<void> set_device_classes(std::string_view key, const Value& value, BridgeConfig& out) {
+  if (!value.is_object()) return wrong(key, value, "a map from DeviceClasses");
+  for (const auto [name, part] : value.members()) {
+    if (!is_dns1123_subdomain(name) || name == kCpuClass) {
+      return wrong(key, Value(name),
+                   fmt::format("the name of a DeviceClass other than {}", kCpuClass));
+    }
+    MS_TRY(DeviceClassRule rule, read_device_class(fmt::format("{}.{}", key, name), name, part));
+    out.device_classes.insert_or_assign(std::string(name), std::move(rule));
+  }
+  return {};
+}
+
 using Setter = Result<void> (*)(std::string_view key, const Value& value, BridgeConfig& out);
 constexpr std::pair<std::string_view, Setter> kKeys[] = {
     {"schedulerName", set_scheduler},
@@ -195,6 +233,7 @@ constexpr std::pair<std::string_view, Setter> kKeys[] = {
                        BridgeConfig& out) { return set_flag(key, value, out.cordon_nodes); }},
     {"identities", set_identities},
     {"priorityClasses", set_priorities},
+    {"deviceClasses", set_device_classes},
 };
 
 Result<void> set(std::string_view key, const Value& value, BridgeConfig& out) {

@@ -29,6 +29,19 @@ struct SlurmPriority {
   bool operator==(const SlurmPriority&) const = default;
 };
 
+// Whose devices a DeviceClass stands for, and how Slurm's numbers for them are found: Slurm's
+// device 0 is the one with the lowest number, and so on.
+struct DeviceClassRule {
+  std::string driver;
+  // One of the two. Devices are named by it and their number: "gpu-" for "gpu-3"; others of the
+  // driver are not of the class.
+  std::string prefix;
+  // The attribute that is their number.
+  std::string attribute;
+  bool operator==(const DeviceClassRule&) const = default;
+};
+using DeviceClasses = std::map<std::string, DeviceClassRule, std::less<>>;
+
 struct BridgeConfig {
   std::string scheduler_name = "slurm-bridge-scheduler";  // schedulerName
   std::string slurm_rest_api;                             // slurmRestApi
@@ -46,6 +59,9 @@ struct BridgeConfig {
   std::map<std::string, Identity, std::less<>> identities;
   // priorityClasses: {name: {qos, priority}}.
   std::map<std::string, SlurmPriority, std::less<>> priority_classes;
+  // deviceClasses: {name: {driver, prefix, attribute}}, besides these; dra.cpu is always known.
+  DeviceClasses device_classes{{"gpu.example.com", {"gpu.example.com", "", "index"}},
+                               {"gpu.nvidia.com", {"gpu.nvidia.com", "gpu-", ""}}};
 
   // An empty one where the namespace has none.
   const Identity& identity_of(std::string_view ns) const;

@@ -135,5 +135,22 @@ TEST(BridgeConfig, AFileThatCannotBeReadIsNamed) {
   EXPECT_THAT(config.error().to_string(), HasSubstr("/no/such/file.yaml"));
 }
 
+TEST(BridgeConfig, DeviceClassesAreAddedToThoseThatAreKnown) {
+  const BridgeConfig config = read(R"(
+deviceClasses:
+  mig.example.com: {driver: gpu.example.com, prefix: mig-}
+  nic.example.com: {attribute: index}
+)");
+  EXPECT_EQ(config.device_classes.size(), 4U);
+  EXPECT_EQ(config.device_classes.at("mig.example.com"),
+            (DeviceClassRule{"gpu.example.com", "mig-", ""}));
+  EXPECT_EQ(config.device_classes.at("nic.example.com"),
+            (DeviceClassRule{"nic.example.com", "", "index"}));
+  EXPECT_THAT(refusal("deviceClasses: {x.example.com: {driver: x}}"),
+              HasSubstr("either prefix or attribute"));
+  EXPECT_THAT(refusal("deviceClasses: {dra.cpu: {prefix: cpu}}"), HasSubstr("other than dra.cpu"));
+  EXPECT_THAT(refusal("deviceClasses: {x.example.com: {index: x}}"), HasSubstr("no such key"));
+}
+
 }  // namespace
 }  // namespace mainspring::bridge

@@ -25,6 +25,14 @@ inline constexpr std::string_view kGangAnnotation = "mainspring.slurm.net/gang";
 // Beside the annotations for Slurm: how many pods of the gang share a node; one where it is absent.
 inline constexpr std::string_view kTasksPerNodeAnnotation = "mainspring.slurm.net/tasks-per-node";
 
+// How a pod asks for devices of a class, as a resource of its containers.
+inline constexpr std::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
+// The class whose devices are CPUs.
+inline constexpr std::string_view kCpuClass = "dra.cpu";
+// On a ResourceClaim that was made for such resources.
+inline constexpr std::string_view kExtendedClaimAnnotation =
+    "resource.kubernetes.io/extended-resource-claim";
+
 // On nodes.
 inline constexpr std::string_view kSlurmNodeLabel = "slinky.slurm.net/slurm-nodename";
 inline constexpr std::string_view kExternalNodeLabel = "scheduler.slinky.slurm.net/external-node";

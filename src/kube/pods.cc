@@ -39,6 +39,7 @@ Task<Result<void>> bind_pod(Client* client, std::string ns, std::string pod, std
   Value meta = metadata(ns, pod);
   meta.set("uid", uid);
   for (const auto& [key, value] : options.annotations) meta["annotations"].set(key, value);
+  for (const auto& [key, value] : options.labels) meta["labels"].set(key, value);
   const Value binding = Value::object(
       {{"apiVersion", "v1"},
        {"kind", "Binding"},

@@ -17,8 +17,9 @@
 namespace mainspring::kube {
 
 struct BindOptions {
-  // Written to the pod together with its node, in one step.
-  std::map<std::string, std::string> annotations;
+  // Written to the pod together with its node, in one step. A server before 1.35 leaves the labels
+  // out.
+  std::map<std::string, std::string> annotations, labels;
   bool dry_run = false;
 };
 

@@ -9,7 +9,7 @@ namespace mainspring::slurm {
 namespace {
 
 constexpr double kWaitingShare = 0.1;
-constexpr double kOwnedShare = 0.01;
+constexpr double kOwnedShare = 0.04;
 constexpr Duration kLeastPace = milliseconds(1);
 
 // What is known of jobs must not be older, however slow slurmctld has been.

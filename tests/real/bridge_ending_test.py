@@ -54,6 +54,22 @@ class Ending(BridgeTest):
         self.wait_gone("p")
         self.cancel(others)
 
+    def test_21c_a_pod_that_is_deleted_before_it_is_marked_does_not_keep_its_job(self):
+        others = self.fill(*self.nodes)
+        self.pod("p")
+        number = str(self.wait_job("p")["job_id"])
+        # As a bridge leaves it that was killed between the job and the mark; somebody else's finalizer
+        # keeps the pod, to which none can be added now.
+        self.bridge.kill()
+        keep = {"metadata": {"labels": {JOB_ID: None}, "finalizers": ["tests.dev/keep"]}}
+        self.api.patch("Pod", self.ns, "p", keep)
+        self.api.delete("Pod", self.ns, "p")
+        self.restart_bridge()
+        self.wait_ended(number)
+        self.api.patch("Pod", self.ns, "p", {"metadata": {"finalizers": None}})
+        self.wait_gone("p")
+        self.cancel(others)
+
     def test_22_a_pod_on_a_node_that_is_lost_for_good_does_not_keep_its_job(self):
         self.kubelet.make_external("n5")
         self.wait(lambda: "n5" in self.slurm.nodes(), "n5 is in Slurm")

@@ -141,9 +141,10 @@ Result<Response> KubeApi::bind(const Target& target, const Value& binding) {
   }
   Value pod = *live;
   pod["spec"]["nodeName"] = text_at(binding, "/target/name");
-  if (const Value* notes = binding.at_pointer("/metadata/annotations")) {
-    for (const auto [name, value] : notes->members())
-      pod["metadata"]["annotations"].set(name, value);
+  for (const char* part : {"annotations", "labels"}) {
+    const Value* given = binding.at_pointer(std::string("/metadata/") + part);
+    if (given == nullptr) continue;
+    for (const auto [name, value] : given->members()) pod["metadata"][part].set(name, value);
   }
   Value conditions = Value::array();
   if (const Value* present = pod.at_pointer("/status/conditions")) {

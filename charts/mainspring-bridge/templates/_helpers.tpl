@@ -88,5 +88,8 @@ identities: {{- toYaml . | nindent 2 }}
 {{- with .priorityClasses }}
 priorityClasses: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with .deviceClasses }}
+deviceClasses: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 {{- end -}}

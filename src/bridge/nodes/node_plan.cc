@@ -33,7 +33,7 @@ NodeMark made_with(const slurm::Node& node, const NodeShape& shape, std::string_
   std::vector<std::string> features(node.features.begin(), node.features.end());
   std::sort(features.begin(), features.end());
   return {std::string(cluster), std::move(features), shape.gpus == 0 ? 0 : gpus_of(node),
-          node.topology.str()};
+          shape.gpu_class, node.topology.str()};
 }
 
 std::string shrunk(const slurm::Node& node, const NodeShape& shape, const NodeMark& made) {
@@ -66,6 +66,11 @@ bool is_misplaced(const slurm::Node& node, const NodeShape& shape, const NodeMar
 std::string outgrown(const slurm::Node& node, const NodeShape& shape, const NodeMark& made) {
   if (shape.cpus > node.cpus || shape.memory_mb > node.real_memory || shape.gpus > made.gpus) {
     return "more of it can be given to pods";
+  }
+  if (shape.gpu_class != made.gpu_class) return "its devices are of another class";
+  // As many CPUs, but which of them Slurm means would not be known.
+  if (shape.published_cpus && (node.threads != shape.threads || node.sockets != shape.sockets)) {
+    return "its CPUs are arranged otherwise";
   }
   if (is_misplaced(node, shape, made)) return "it belongs to other partitions";
   // As after a signal other than KILL to one of its jobs; nothing else ever brings it back.
@@ -186,7 +191,7 @@ SlurmStep waiting(std::vector<NodeProblem> problems) {
 SlurmStep creation_step(const NodeView& view, const NodeRules& rules) {
   // Slurm can make no node that is drained, so it might start a job before we have drained it.
   if (std::string cause = cause_of(view); !cause.empty()) return waiting(std::move(cause));
-  const auto shape = shape_of(*view.node, view.name, rules.config.partition);
+  const auto shape = shape_of(*view.node, view.name, rules.config.partition, view.devices);
   if (!shape) return waiting({{"NotRegistered", shape.error().message()}});
   if (auto problems = missing_partitions(*shape, rules); !problems.empty()) {
     return waiting(std::move(problems));
@@ -229,7 +234,7 @@ SlurmStep size_step(const NodeView& view, const NodeShape& shape, const NodeMark
 
 // Of a node of ours that is in Slurm and belongs there.
 SlurmStep upkeep_step(const NodeView& view, const NodeRules& rules) {
-  auto shape = shape_of(*view.node, view.name, rules.config.partition);
+  auto shape = shape_of(*view.node, view.name, rules.config.partition, view.devices);
   if (!shape) {
     SlurmStep next = drain_step(*view.slurm, cause_of(view));
     next.problems.push_back({"NotUpdated", shape.error().message()});

@@ -36,6 +36,7 @@ struct NodeView {
   std::shared_ptr<const kube::Node> node;    // Null: Kubernetes has none, as a synced store says.
   std::shared_ptr<const slurm::Node> slurm;  // Null: Slurm has none, as a fresh list says.
   std::string hold;                          // NodeHolds::reason()
+  Inventory devices = {};                    // Of the Kubernetes node.
 };
 
 struct NodeRules {

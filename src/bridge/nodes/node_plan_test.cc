@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "bridge/devices/devices_testing.h"
 #include "bridge/nodes/node_testing.h"
 
 namespace mainspring::bridge {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -59,6 +61,21 @@ TEST_F(Registration, AnnotationsSayWhereItBelongs) {
                           "scheduler.slinky.slurm.net/external-node-partitions: 'gpu, debug',"
                           "topology.slinky.slurm.net/spec: 'topo-switch:s1'}}}"))),
       HasSubstr("Feature=debug,gpu Topology=topo-switch:s1"));
+}
+
+TEST_F(Registration, DevicesOfDriversComeBeforeWhatPluginsAndTheKubeletCount) {
+  NodeView of = view(node_with("{status: {allocatable: {nvidia.com/gpu: '8'}}}"));
+  of.devices = inventory_of(SliceList{two_gpus(), two_cores()}, config.device_classes);
+  EXPECT_THAT(step(of),
+              AllOf(HasSubstr("Sockets=1 CoresPerSocket=2 ThreadsPerCore=2"),
+                    HasSubstr(R"(Gres="gpu:gpu.example.com:2" GresConf="count=2,name=gpu,)"
+                              R"(type=gpu.example.com,file=/dev/device[0-1]")")));
+}
+
+TEST_F(Registration, WaitsForDriversThatAreStillPublishing) {
+  NodeView of = view(node_with());
+  of.devices.incomplete = "gpu.nvidia.com/n1";
+  EXPECT_THAT(step(of), StartsWith("wait: the ResourceSlices of pool gpu.nvidia.com/n1"));
 }
 
 TEST_F(Registration, GpusOfADevicePluginAreCounted) {
@@ -214,6 +231,29 @@ TEST_F(Upkeep, ADevicePluginThatRestartsDrainsButMakesNothingAnew) {
   EXPECT_THAT(step(registered(gone, and_drained)), StartsWith("remove: made anew"));
 }
 
+TEST_F(Upkeep, ANodeWhoseDevicesBecomeADriversIsMadeAnew) {
+  NodeView of = registered("{}", [](slurm::Node& node) {
+    NodeMark mark = *parse_mark(node.comment.str());
+    mark.gpus = 2;
+    node.comment = to_comment(mark);
+    node.gres = "gpu:2";
+  });
+  of.devices = inventory_of(SliceList{two_gpus()}, config.device_classes);
+  EXPECT_EQ(step(of), "remove: made anew: its devices are of another class");
+}
+
+TEST_F(Upkeep, ANodeWhoseCoresSlurmDoesNotKnowIsMadeAnew) {
+  NodeView of = registered();
+  of.devices = inventory_of(SliceList{two_cores()}, config.device_classes);
+  auto slurm = std::make_shared<slurm::Node>(*of.slurm);
+  slurm->cpus = 4;
+  slurm->sockets = 1;
+  slurm->cores = 4;
+  slurm->threads = 1;
+  of.slurm = slurm;
+  EXPECT_EQ(step(of), "remove: made anew: its CPUs are arranged otherwise");
+}
+
 // slurmctld takes the definition without a word and leaves the GPUs out.
 TEST_F(Upkeep, GpusThatSlurmDroppedAreAProblemAndNoReasonToTryForEver) {
   const auto view =
@@ -354,7 +394,7 @@ TEST_F(Removal, AHeldNodeStaysUntilItsPodsAreGone) {
 }
 
 TEST(NodeMark, IsReadAsItWasWritten) {
-  const NodeMark mark{"c", {"a", "b"}, 8, "t:s"};
+  const NodeMark mark{"c", {"a", "b"}, 8, "gpu.nvidia.com", "t:s"};
   EXPECT_EQ(parse_mark(to_comment(mark)), mark);
   for (const char* const other :
        {"", "{", "{}", "text", R"({"kubernetes":{}})", R"({"kubernetes":1})"}) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -81,6 +82,35 @@ Result<void> divide_cpus(const kube::Node& node, NodeShape& shape) {
   return {};
 }
 
+// As the driver counts them. Slurm wants every socket and every core to be like the others.
+void divide_cores(const Inventory& devices, NodeShape& shape) {
+  const auto cores = std::int64_t(std::ssize(devices.cores));
+  std::map<std::int64_t, std::int64_t> sockets;
+  for (const CpuCore& core : devices.cores) ++sockets[core.socket];
+  const bool alike = std::all_of(sockets.begin(), sockets.end(), [&](const auto& socket) {
+    return socket.second == sockets.begin()->second;
+  });
+  shape.published_cpus = true;
+  shape.threads = devices.threads();
+  shape.sockets = alike ? std::int64_t(std::ssize(sockets)) : 1;
+  shape.cores = cores / shape.sockets;
+  shape.cpus = cores * shape.threads;
+}
+
+// Slurm takes devices of one type for a node that has no slurmd: those of which there are most.
+bool count_devices(const Inventory& devices, NodeShape& shape) {
+  for (const auto& [name, of_class] : devices.classes) {
+    if (std::ssize(of_class) <= shape.gpus) continue;
+    shape.gpus = std::ssize(of_class);
+    shape.gpu_class = name;
+  }
+  if (shape.gpus == 0) return false;
+  // For their number alone, as below.
+  shape.gpu_files =
+      shape.gpus == 1 ? "/dev/device0" : fmt::format("/dev/device[0-{}]", shape.gpus - 1);
+  return true;
+}
+
 Result<void> count_gpus(const kube::Node& node, NodeShape& shape) {
   struct Plugin {
     std::string_view resource, files;
@@ -102,7 +132,14 @@ Result<void> count_gpus(const kube::Node& node, NodeShape& shape) {
 
 }  // namespace
 
-Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition) {
+Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition,
+                           const Inventory& devices) {
+  if (!devices.incomplete.empty()) {
+    return fail(Code::kInvalid,
+                fmt::format("the ResourceSlices of pool {} are not all there yet; their driver "
+                            "publishes them",
+                            devices.incomplete));
+  }
   NodeShape shape;
   shape.name = std::move(name);
   shape.hostname = node.meta.name;
@@ -111,8 +148,12 @@ Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string
   MS_TRY(shape.cpus, positive(cpus, "whole CPU"));
   MS_TRY(const std::int64_t bytes, whole(node.allocatable, "memory"));
   MS_TRY(shape.memory_mb, positive(bytes >> 20, "memory"));
-  MS_CHECK(divide_cpus(node, shape));
-  MS_CHECK(count_gpus(node, shape));
+  if (devices.cores.empty()) {
+    MS_CHECK(divide_cpus(node, shape));
+  } else {
+    divide_cores(devices, shape);
+  }
+  if (!count_devices(devices, shape)) MS_CHECK(count_gpus(node, shape));
   shape.partitions = partitions_of(node, partition);
   shape.topology = std::string(node.meta.annotations.find(kTopologyAnnotation).value_or(""));
   // What Slurm could misread is found here, and not when it is sent.
@@ -133,8 +174,11 @@ slurm::NodeSpec spec_of(const NodeShape& shape) {
   spec.features = shape.partitions;
   spec.topology = shape.topology;
   if (shape.gpus > 0) {
-    spec.gres = fmt::format("gpu:{}", shape.gpus);
-    spec.gres_conf = fmt::format("count={},name=gpu,file={}", shape.gpus, shape.gpu_files);
+    const bool typed = !shape.gpu_class.empty();
+    spec.gres = typed ? fmt::format("gpu:{}:{}", shape.gpu_class, shape.gpus)
+                      : fmt::format("gpu:{}", shape.gpus);
+    spec.gres_conf = fmt::format("count={},name=gpu{}{},file={}", shape.gpus, typed ? ",type=" : "",
+                                 shape.gpu_class, shape.gpu_files);
   }
   return spec;
 }
@@ -143,6 +187,7 @@ std::string to_comment(const NodeMark& mark) {
   json::Value inner =
       json::Value::object({{"cluster", mark.cluster}, {"partitions", join(mark.partitions, ",")}});
   if (mark.gpus > 0) inner["gpus"] = mark.gpus;
+  if (!mark.gpu_class.empty()) inner["gpuClass"] = mark.gpu_class;
   if (!mark.topology.empty()) inner["topology"] = mark.topology;
   json::Value comment = json::Value::object();
   comment.set(kMember, std::move(inner));
@@ -167,12 +212,13 @@ std::optional<NodeMark> parse_mark(std::string_view comment) {
   }
   const json::Value* const gpus = inner->find("gpus");
   mark.gpus = gpus == nullptr ? 0 : gpus->as_int().value_or(0);
+  mark.gpu_class = text("gpuClass");
   mark.topology = text("topology");
   return mark;
 }
 
 NodeMark mark_of(const NodeShape& shape, std::string_view cluster) {
-  return {std::string(cluster), shape.partitions, shape.gpus, shape.topology};
+  return {std::string(cluster), shape.partitions, shape.gpus, shape.gpu_class, shape.topology};
 }
 
 std::int64_t gpus_of(const slurm::Node& node) {

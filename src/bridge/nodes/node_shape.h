@@ -7,7 +7,8 @@
 // it, and the kubelet refuses what is beyond. CPUs are cores of one socket with one thread each,
 // unless the annotation kCpuTopologyAnnotation says better and what is allocatable can be divided
 // so: Slurm takes sockets times cores times threads for the number of CPUs, whatever else it is
-// told.
+// told. Where a DRA driver publishes the node's CPUs or GPUs, these are what Slurm gets, so that it
+// can say which.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "bridge/devices/inventory.h"
 #include "kube/node.h"
 #include "slurm/node.h"
 #include "slurm/node_request.h"
@@ -28,8 +30,10 @@ struct NodeShape {
   std::string hostname;  // Kubernetes'.
   std::string address;
   std::int64_t cpus = 0, sockets = 1, cores = 0, threads = 1;
+  bool published_cpus = false;  // They are devices: Slurm's numbers for cores are ours.
   std::int64_t memory_mb = 0;
-  std::int64_t gpus = 0;                // Of a device plugin.
+  std::int64_t gpus = 0;                // Of a device plugin, or of the class below.
+  std::string gpu_class;                // The DeviceClass that they are of; "": none.
   std::string gpu_files;                // What gres.conf wants to have: "/dev/nvidia[0-7]".
   std::vector<std::string> partitions;  // Its features. Sorted, each once.
   std::string topology;
@@ -37,7 +41,8 @@ struct NodeShape {
   bool operator==(const NodeShape&) const = default;
 };
 // `partition`: where the node belongs if it does not say so itself. kInvalid says what is missing.
-Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition);
+Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition,
+                           const Inventory& devices = {});
 
 slurm::NodeSpec spec_of(const NodeShape& shape);
 
@@ -50,6 +55,7 @@ struct NodeMark {
   // none.
   std::vector<std::string> partitions;
   std::int64_t gpus = 0;
+  std::string gpu_class;
   // As we asked for it; Slurm completes what it was given.
   std::string topology;
 

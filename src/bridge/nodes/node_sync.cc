@@ -91,6 +91,11 @@ void NodeSync::watch_slurm(Controller& queue) {
                            const std::string name = World::slurm_name(*node);
                            if (!world_.cache.nodes().get({}, name)) to.enqueue(Key({}, name));
                          });
+  queue.watch<kube::ResourceSlice>(
+      world_.slices, [this](const auto& before, const auto& after, Controller& to) {
+        const auto node = world_.nodes.get({}, (after ? *after : *before).node_name);
+        if (node) to.enqueue(Key({}, World::slurm_name(*node)));
+      });
   queue.watch(world_.cache.nodes());
   queue.watch<slurm::Partition>(world_.cache.partitions(),
                                 [this](const auto& before, const auto& after, Controller& to) {
@@ -116,6 +121,10 @@ NodeRules NodeSync::rules() const {
 NodeView NodeSync::view_of(const std::string& slurm_name) const {
   NodeView view{slurm_name, world_.kube_node(slurm_name), world_.cache.nodes().get({}, slurm_name),
                 holds_.reason(slurm_name)};
+  if (view.node) {
+    view.devices =
+        inventory_of(world_.slices_of(view.node->meta.name), world_.config.device_classes);
+  }
   // Slurm has lost the node, and all that it knew of its use with it; a new one would look free.
   if (view.node && !view.slurm && view.hold.empty() && runs_pods(*view.node)) {
     view.hold = "pods of jobs that Slurm no longer knows run there";

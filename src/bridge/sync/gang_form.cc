@@ -25,7 +25,8 @@ namespace {
 // A job that was just put into the queue may start any moment; later there is no hurry.
 constexpr Duration kClosely = seconds(20);
 constexpr Duration kOwnersPause = seconds(5);
-constexpr int kMostBindFailures = 6;
+// Where there is room a job starts within this, and nobody needs to be told that it waits.
+constexpr Duration kSoon = seconds(1);
 
 std::string gang_text(const Key& key) { return key.ns + "/" + key.name; }
 
@@ -35,6 +36,38 @@ std::string gang_text(const Key& key) { return key.ns + "/" + key.name; }
 Duration GangSync::pause(const Key& key) {
   const int times = std::min(refusals_[gang_text(key)]++, 4);
   return std::min<Duration>(seconds(2) * (1 << times), seconds(30));
+}
+
+// Pods of a gang are made one after the other. While they come nothing is said of those that lack:
+// it would be written to all of them again with each.
+Duration GangSync::until_grown(const Key& key, std::size_t pods) {
+  constexpr Duration kEach = milliseconds(10);
+  const TimePoint now = world_.manager.executor().now();
+  Growth& growth = growth_[gang_text(key)];
+  if (growth.pods != pods) {
+    growth.pods = pods;
+    growth.at = now;
+  }
+  const Duration quiet = std::max<Duration>(kSoon, kEach * static_cast<Duration::rep>(pods));
+  return std::max(growth.at + quiet - now, Duration::zero());
+}
+
+// As the pods of a gang come, so that only their binding is left to do once there is a job.
+Task<Result<void>> GangSync::guard_early(Key key, Pods pods) {
+  if (growth_[gang_text(key)].stopped) co_return Result<void>();
+  co_return co_await for_all(std::move(pods), [this](PodPtr pod) { return guard(std::move(pod)); });
+}
+
+// A gang that does not get whole may stay so for ever, and its pods must not depend on us.
+Task<Result<void>> GangSync::stop_guarding(Key key, Pods pods) {
+  growth_[gang_text(key)].stopped = true;
+  co_return co_await for_all(std::move(pods),
+                             [this](PodPtr pod) { return unguard(std::move(pod)); });
+}
+
+Task<Result<void>> GangSync::unguard(PodPtr pod) {
+  recent_.guarded(pod->meta.uid, false);
+  return let_pod_go(&world_, std::move(pod));
 }
 
 // What owners ask for may change while a gang waits. The more wait, the longer until the next look.
@@ -73,6 +106,12 @@ Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
     const auto least = static_cast<std::size_t>(
         has_quorum ? 1 : std::max<std::int32_t>(facts.shape.min_members, 1));
     if (pods.size() < least) {
+      const Duration left = until_grown(key, pods.size());
+      if (left > Duration::zero()) {
+        MS_CO_CHECK(co_await guard_early(key, pods));
+        co_return Requeue{left};
+      }
+      MS_CO_CHECK(co_await stop_guarding(key, pods));
       facts.blocked = fmt::format("waiting for more pods: {} of {} are there", pods.size(), least);
     }
   }
@@ -136,7 +175,9 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
 Task<Result<Requeue>> GangSync::started(Key key, slurm::JobId job, Pods pods, std::string sent) {
   MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
   set_unsure(pods, false);
-  follow(job).sent = std::move(sent);
+  Note& note = follow(job);
+  note.sent = std::move(sent);
+  note.asked = world_.manager.executor().now();
   if (record && record->state.holds_resources()) co_return co_await place(record, pods, pods);
   MS_CO_CHECK(co_await for_all(
       pods, [this, job](PodPtr pod) { return mark_pod(&world_, std::move(pod), job, ""); }));
@@ -170,9 +211,9 @@ Task<Result<Requeue>> GangSync::wait(Key key, JobPtr job, Pods pods, GangFacts f
       } else if (is_uncertain(changed.error())) {
         co_return fail(std::move(changed).error());
       } else {
-        // Not again before something else is wanted.
-        notes_[job->id].sent = std::move(wanted);
         const Refusal refusal = refusal_text(changed.error());
+        // Not again before something else is wanted, where the same would be refused again.
+        if (refusal.lasting) notes_[job->id].sent = std::move(wanted);
         tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
       }
       MS_CO_TRY(job, co_await world_.cache.refresh_job(job->id));
@@ -180,6 +221,10 @@ Task<Result<Requeue>> GangSync::wait(Key key, JobPtr job, Pods pods, GangFacts f
     }
   } else {
     tell(pods, EventType::kWarning, "CannotBeScheduled", prepared.error().to_string());
+  }
+  const TimePoint now = world_.manager.executor().now();
+  if (const TimePoint soon = notes_[job->id].asked + kSoon; now < soon) {
+    co_return Requeue{soon - now};
   }
   MS_CO_CHECK(co_await show(pods, waiting_text(*job)));
   co_return Requeue{until_next_look()};
@@ -200,7 +245,9 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   if (all.size() > room) MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
   MS_CO_TRY(const auto volumes, co_await volumes_.nodes_of(all));
   const bool others = all.size() > unbound.size();
-  const auto chosen = assign(all, volumes, nodes, world_.config.scheduler_name);
+  std::vector<std::string> given;
+  for (const PodPtr& pod : all) given.emplace_back(recent_.given(pod->meta.uid, job->id));
+  const auto chosen = assign(all, volumes, nodes, world_.config.scheduler_name, given);
   if (!chosen) {
     co_return co_await give_up_binding(job->id, std::move(unbound), others, chosen.error());
   }
@@ -214,6 +261,8 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
     ready = ready && one;
   }
   if (!ready) co_return Requeue{seconds(1)};
+  MS_CO_TRY(const auto later, co_await promise_devices(job, unbound, node_of, others));
+  if (later) co_return *later;
   const slurm::JobId id = job->id;
   auto bound = co_await for_all(unbound, [this, id, &node_of](PodPtr pod) {
     std::string node = node_of.at(pod->meta.uid);
@@ -239,12 +288,29 @@ Task<Result<void>> GangSync::keep(slurm::JobId job, std::size_t room, Pods* unbo
   MS_CO_CHECK(co_await submission_.own(job, *all));
   std::erase_if(rest, [&](const PodPtr& pod) { return job_of(*pod) != job; });
   co_return co_await for_all(std::move(rest),
-                             [this](PodPtr pod) { return unmark_pod(&world_, std::move(pod)); });
+                             [this](PodPtr pod) { return unmark(std::move(pod)); });
+}
+
+Task<Result<void>> GangSync::guard(PodPtr pod) {
+  const std::optional<bool> is = recent_.is_guarded(pod->meta.uid);
+  if (is == true) co_return Result<void>();
+  MS_CO_CHECK(co_await guard_pod(&world_, pod, is == false));
+  recent_.guarded(pod->meta.uid, true);
+  co_return Result<void>();
 }
 
 Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string node) {
-  MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
-  co_return co_await bind_pod(&world_, std::move(pod), std::move(node));
+  if (devices_.has_any(*pod)) {
+    // The claim is for devices of that node, so whoever goes on after us must know of it.
+    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
+    MS_CO_CHECK(co_await devices_.claim(pod));
+  } else {
+    MS_CO_CHECK(co_await guard(pod));
+  }
+  recent_.give(pod->meta.uid, job, node);
+  MS_CO_TRY(const bool bound, co_await bind_pod(&world_, pod, job, std::move(node)));
+  if (bound) recent_.bound(pod->meta.uid);
+  co_return Result<void>();
 }
 
 // The built-in PodGroup says when it has been scheduled; whoever waits for that looks there.
@@ -280,8 +346,9 @@ Task<Result<Requeue>> GangSync::give_up_binding(slurm::JobId job, Pods unbound, 
   if (++notes_[job].failures < kMostBindFailures) co_return fail(std::move(error));
   tell(unbound, EventType::kWarning, "CannotBeBound",
        fmt::format("Slurm job {} is given up: {}", job.text(), error.to_string()));
-  MS_CO_CHECK(co_await for_all(std::move(unbound),
-                               [this](PodPtr pod) { return unmark_pod(&world_, std::move(pod)); }));
+  MS_CO_CHECK(co_await release_devices(unbound));
+  MS_CO_CHECK(
+      co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
   if (!others) MS_CO_CHECK(co_await finish(job, {}));
   notes_.erase(job);
   co_return Requeue{seconds(5)};

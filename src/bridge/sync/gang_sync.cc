@@ -48,6 +48,7 @@ GangSync::GangSync(World& world, NodeHolds& holds)
       holds_(holds),
       roots_(world),
       volumes_(world),
+      devices_(world),
       submission_(world),
       by_gang_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
         values.push_back(pod.meta.ns + "/" + gang_of(pod).id());
@@ -68,7 +69,13 @@ void GangSync::watch(control::Controller& queue) {
   queue.watch<kube::Pod>(world_.pods, [this](const auto& before, const auto& after, auto& to) {
     const kube::Pod& pod = after ? *after : *before;
     to.enqueue(Key{pod.meta.ns, gang_of(pod).id()});
-    if (!after) unsure_.erase(pod.meta.uid);
+    if (!after) {
+      unsure_.erase(pod.meta.uid);
+      recent_.forget(pod.meta.uid);
+    } else {
+      if (!pod.node_name.empty()) recent_.shows_node(pod.meta.uid);
+      recent_.shows_guard(pod.meta.uid, pod.meta.has_finalizer(kFinalizer));
+    }
     // Where the last pod of a job goes, so does what was kept of it.
     const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
     if (job && world_.pods.find(by_job_, job.text()).empty()) {
@@ -80,6 +87,8 @@ void GangSync::watch(control::Controller& queue) {
   });
   queue.wait_for(world_.nodes);
   queue.wait_for(world_.system);
+  queue.wait_for(world_.slices);
+  queue.wait_for(world_.claims);
   queue.wait_for(world_.cache.nodes());
   queue.wait_for(world_.cache.jobs());
   world_.cache.jobs().add_handler([this, &queue](const auto& before, const auto& after) {
@@ -99,29 +108,38 @@ void GangSync::watch(control::Controller& queue) {
 }
 
 PodStage GangSync::stage(const kube::Pod& pod) const {
+  if (pod.node_name.empty() && recent_.bound_for(pod.meta.uid)) {
+    return pod.meta.deleting() ? PodStage::kEnding : PodStage::kRunning;
+  }
   return stage_of(pod, world_.nodes.get({}, pod.node_name).get());
 }
 
 GangSync::Gathered GangSync::gather(const Key& key) const {
   Gathered out;
+  const TimePoint at = world_.manager.executor().now();
   for (const PodPtr& pod : world_.pods.find(by_gang_, key.ns + "/" + key.name)) {
-    if (const slurm::JobId job = job_of(*pod)) {
-      out.by_job[job].push_back(pod);
+    if (recent_.was_let_go(pod->meta.uid, at)) {
+      out.leaving = true;
+      continue;
+    }
+    const slurm::JobId job = job_of(*pod);
+    if (const slurm::JobId mark = job ? job : recent_.bound_for(pod->meta.uid)) {
+      out.by_job[mark].push_back(pod);
       continue;
     }
     const PodStage now = stage(*pod);
     if (now == PodStage::kWaiting) {
       if (!pod->spec->scheduling_gates.empty()) continue;
       // Look before submitting: an earlier self of ours may have done it.
-      if (const JobPtr job = submission_.find({pod})) {
-        out.found[job->id].push_back(pod);
+      if (const JobPtr earlier = submission_.find({pod})) {
+        out.found[earlier->id].push_back(pod);
       } else {
         out.free.push_back(pod);
       }
-    } else if (const JobPtr job = submission_.find({pod})) {
-      // Somebody took the mark off a pod that holds a place.
-      out.by_job[job->id].push_back(pod);
-      out.unmarked.emplace_back(pod, job->id);
+    } else if (const JobPtr own = submission_.find({pod})) {
+      // Somebody took the mark off a pod that holds a place, or it was bound without.
+      out.by_job[own->id].push_back(pod);
+      out.unmarked.emplace_back(pod, own->id);
     } else if (now == PodStage::kOver || now == PodStage::kGone) {
       out.spent.push_back(pod);
     }
@@ -136,6 +154,8 @@ Task<Result<Requeue>> GangSync::adopt(Gathered* gathered) {
   for (auto& [job, pods] : gathered->found) {
     const auto record = co_await world_.cache.refresh_job(job);
     if (!record) {
+      // Nor is anything decided without them: the job would seem to have too few.
+      gathered->by_job.erase(job);
       next = Requeue{kUnknownPause};
       continue;
     }
@@ -154,13 +174,15 @@ Task<Result<Requeue>> GangSync::adopt(Gathered* gathered) {
 
 Task<Result<Requeue>> GangSync::reconcile(Key key) {
   Gathered gathered = gather(key);
+  if (gathered.free.empty()) growth_.erase(key.ns + "/" + key.name);
   if (gathered.by_job.empty() && gathered.free.empty()) refusals_.erase(key.ns + "/" + key.name);
-  MS_CO_CHECK(co_await for_all(std::move(gathered.spent),
-                               [this](PodPtr pod) { return let_pod_go(&world_, std::move(pod)); }));
+  MS_CO_CHECK(co_await release_devices(gathered.spent));
+  MS_CO_CHECK(co_await let_go(std::move(gathered.spent)));
   for (const auto& [pod, job] : gathered.unmarked) {
     MS_CO_CHECK(co_await mark_pod(&world_, pod, job, pod->node_name.str()));
   }
   MS_CO_TRY(Requeue next, co_await adopt(&gathered));
+  if (gathered.leaving) next = sooner(next, Requeue{RecentWrites::kAWhile});
   // Those that come while the gang's job waits are taken into it; while it runs, they are others.
   slurm::JobId holder;
   for (auto& [job, pods] : gathered.by_job) {
@@ -235,19 +257,21 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, boo
     if (!now || now->state != known.job->state) co_return Requeue{Duration::zero()};
   }
   MS_CO_TRY(const bool all_told, co_await remove(job, known.job, std::move(plan.remove)));
+  // Before Slurm can give them to others, who would find them claimed.
+  MS_CO_CHECK(co_await release_devices(plan.detach));
+  MS_CO_CHECK(co_await release_devices(plan.let_go));
   // The marks first: a job that is found without them is adopted again, never the other way round.
   MS_CO_CHECK(co_await for_all(std::move(plan.detach),
-                               [this](PodPtr pod) { return unmark_pod(&world_, std::move(pod)); }));
+                               [this](PodPtr pod) { return unmark(std::move(pod)); }));
   if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job, plan.let_go));
-  MS_CO_CHECK(co_await for_all(std::move(plan.let_go),
-                               [this](PodPtr pod) { return let_pod_go(&world_, std::move(pod)); }));
+  MS_CO_CHECK(co_await let_go(std::move(plan.let_go)));
   if (!plan.bind.empty()) {
     co_return co_await place(known.job, std::move(plan.bind), std::move(pods));
   }
   if (plan.waiting) {
     co_return co_await wait(std::move(key), known.job, std::move(waiting), std::move(facts));
   }
-  if (known.job && !plan.over && !members.empty()) follow(job);
+  if (known.job && !plan.over && !plan.cancel && !members.empty()) follow(job);
   co_return all_told ? Requeue{} : Requeue{seconds(5)};
 }
 
@@ -267,10 +291,28 @@ Task<Result<void>> GangSync::finish(slurm::JobId job, Pods pods) {
     // For people alone: that it cannot be written must not keep nodes from others.
     if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
   }
+  // How a job ends that we end is no news.
+  if (const auto note = notes_.find(job); note != notes_.end()) note->second.interest.reset();
   auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(job);
   if (!cancelled && cancelled.error().code() != Code::kNotFound) {
     co_return fail(std::move(cancelled).error());
   }
+  co_return Result<void>();
+}
+
+Task<Result<void>> GangSync::let_go(Pods pods) {
+  co_return co_await for_all(std::move(pods),
+                             [this](PodPtr pod) { return let_one_go(std::move(pod)); });
+}
+
+Task<Result<void>> GangSync::unmark(PodPtr pod) {
+  recent_.guarded(pod->meta.uid, false);
+  return unmark_pod(&world_, std::move(pod));
+}
+
+Task<Result<void>> GangSync::let_one_go(PodPtr pod) {
+  MS_CO_CHECK(co_await let_pod_go(&world_, pod));
+  recent_.let_go(pod->meta.uid, world_.manager.executor().now());
   co_return Result<void>();
 }
 
@@ -411,6 +453,7 @@ Task<Result<void>> GangSync::end_unclaimed(Unclaimed one) {
     if (pod && pod->meta.uid == uid) co_return Result<void>();
   }
   world_.log.warn("a job has no pod any more and is ended", {{"job", one.job.text()}});
+  notes_.erase(one.job);
   co_return co_await finish(one.job, {});
 }
 

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "bridge/devices/device_claims.h"
 #include "bridge/gang/grouping.h"
 #include "bridge/gang/plan.h"
 #include "bridge/nodes/node_holds.h"
+#include "bridge/sync/recent_writes.h"
 #include "bridge/sync/roots.h"
 #include "bridge/sync/submission.h"
 #include "bridge/sync/volumes.h"
@@ -35,12 +37,15 @@ class GangSync {
  private:
   using Pods = std::vector<PodPtr>;
   using JobPtr = std::shared_ptr<const slurm::Job>;
+  // In a row, for one job; then it is given up.
+  static constexpr int kMostBindFailures = 6;
 
   // What is kept of a job while pods carry its id.
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
     std::string sent;            // The request that Slurm has, where we know it.
     std::set<std::string> held;  // Nodes that we hold for its pods.
+    TimePoint asked{};           // When it was asked for, where we did.
     int failures = 0;            // To bind, in a row.
     bool told = false;           // Its end, to the pods.
   };
@@ -49,13 +54,21 @@ class GangSync {
     Pods free;                           // Want a job.
     std::map<slurm::JobId, Pods> found;  // Want one, and Slurm has it; the mark is not on them.
     std::vector<std::pair<PodPtr, slurm::JobId>> unmarked;  // Are also in by_job.
-    Pods spent;  // Have nothing to wait for but their finalizer.
+    Pods spent;            // Have nothing to wait for but their finalizer.
+    bool leaving = false;  // Some were let go just now and are in none of these.
   };
 
   // A job none of whose pods says that it is its own.
   struct Unclaimed {
     slurm::JobId job;
     std::vector<std::pair<std::string, std::string>> absent;  // Pods that we do not see, with UIDs.
+  };
+
+  // How many pods of a gang were there when it last grew.
+  struct Growth {
+    std::size_t pods = 0;
+    TimePoint at{};
+    bool stopped = false;  // Growing, for a while.
   };
 
   void watch(control::Controller& queue);
@@ -76,7 +89,17 @@ class GangSync {
   Task<Result<control::Requeue>> place(JobPtr job, Pods unbound, Pods all);
   // `unbound` and `all` are the caller's, and less afterwards.
   Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
+  Task<Result<void>> let_go(Pods pods);
+  Task<Result<void>> let_one_go(PodPtr pod);
+  Task<Result<void>> guard(PodPtr pod);
+  Task<Result<void>> unguard(PodPtr pod);
+  Task<Result<void>> guard_early(control::Key key, Pods pods);
+  Task<Result<void>> stop_guarding(control::Key key, Pods pods);
+  Task<Result<void>> unmark(PodPtr pod);
   Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
+  Task<Result<std::optional<control::Requeue>>> promise_devices(
+      JobPtr job, Pods unbound, std::map<std::string, std::string> node_of, bool others);
+  Task<Result<void>> release_devices(Pods pods);
   Task<Result<void>> tell_pod_group(PodPtr sample);
   Task<Result<control::Requeue>> give_up_binding(slurm::JobId job, Pods unbound, bool others,
                                                  Error error);
@@ -95,21 +118,25 @@ class GangSync {
   void tell(const Pods& pods, control::EventType type, std::string_view reason,
             const std::string& text);
   Duration pause(const control::Key& key);
+  Duration until_grown(const control::Key& key, std::size_t pods);
   Duration until_next_look() const;
 
   World& world_;
   NodeHolds& holds_;
   Roots roots_;
   Volumes volumes_;
+  DeviceClaims devices_;
   Submission submission_;
   Store<kube::Pod>::IndexId by_gang_, by_job_;
   control::Controller* queue_ = nullptr;
   std::map<slurm::JobId, Note> notes_;
   // UIDs of pods of which it is not known whether Slurm has a job for them.
   std::set<std::string, std::less<>> unsure_;
-  std::map<std::string, int> refusals_;  // In a row, by gang.
-  std::deque<TimePoint> removals_;       // Of the last minute.
-  net::TaskGroup tasks_;                 // Last: what runs ends before what it uses.
+  std::map<std::string, int> refusals_;   // In a row, by gang.
+  std::map<std::string, Growth> growth_;  // By gang, of those that want more pods.
+  RecentWrites recent_;
+  std::deque<TimePoint> removals_;  // Of the last minute.
+  net::TaskGroup tasks_;            // Last: what runs ends before what it uses.
 };
 
 }  // namespace mainspring::bridge

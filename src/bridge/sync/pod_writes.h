@@ -1,9 +1,10 @@
 // bridge/sync/pod_writes.h
 //
-// The few writes to pods that the bridge makes: a job's mark and a node, together; the binding; the
-// end of both; why a pod waits. Each names the pod's UID, so that another pod of the same name is
-// never meant, and one that is gone is no failure. Runs on the control loop; `world` must outlive
-// the tasks.
+// The few writes to pods that the bridge makes: our guard, which keeps a pod until Slurm has heard
+// of its end; a job's mark and a node, with the binding; the end of all; why a pod waits. The life
+// of one that starts at once is three calls: guard, bind, let go. Each names the pod's UID, so that
+// another pod of the same name is never meant, and one that is gone is no failure. Runs on the
+// control loop; `world` must outlive the tasks.
 #pragma once
 
 #include <string>
@@ -19,11 +20,17 @@ using net::Task;
 // Marks the pod as the job's, with its node where one is known, our finalizer and our toleration.
 // No call where it is so already.
 Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
+// Finalizer and toleration alone, without which no pod may be bound. No call where the pod shows
+// both, unless it is to be sure.
+Task<Result<void>> guard_pod(World* world, PodPtr pod, bool surely);
 // Takes the mark off again, with the finalizer.
 Task<Result<void>> unmark_pod(World* world, PodPtr pod);
 // The finalizers alone.
 Task<Result<void>> let_pod_go(World* world, PodPtr pod);
-Task<Result<void>> bind_pod(World* world, PodPtr pod, std::string node);
+// With the mark and the node's name on it, in one step; a server that leaves the mark out is no
+// harm, it is put on later. False where the pod has a node already or is going: its events tell
+// which.
+Task<Result<bool>> bind_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
 // Where it still has the mark of the job that it is deleted for.
 Task<Result<void>> delete_pod(World* world, PodPtr pod);
 // PodScheduled is False, for this reason. No call where the pod shows it already.

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "bridge/devices/claim_plan.h"
+#include "bridge/names.h"
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/job.h"
-#include "bridge/translate/pod_needs.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
 
@@ -16,23 +17,16 @@ namespace {
 
 using slurm::Errno;
 
-// Slurm would count them, and nobody would make the claim without which the kubelet refuses the
-// pod.
-Result<void> refuse_classes(const kube::Pod& pod) {
-  for (const auto* containers : {&pod.spec->containers, &pod.spec->init_containers}) {
-    for (const kube::Container& container : *containers) {
-      for (const auto* amounts : {&container.requests, &container.limits}) {
-        for (const auto [name, amount] : amounts->text()) {
-          if (!name.starts_with(kDeviceClassPrefix)) continue;
-          return fail(Code::kUnsupported,
-                      fmt::format("container {}: {}: devices of a DeviceClass are not handed out; "
-                                  "ask for nvidia.com/gpu or amd.com/gpu of a device plugin",
-                                  container.name.view(), name));
-        }
-      }
-    }
+// What nobody could claim afterwards must not get a job.
+Result<DeviceNeeds> check_devices(const kube::Pod& pod, const DeviceClasses& classes) {
+  if (!pod.spec->resource_claims.empty()) {
+    return fail(Code::kUnsupported,
+                fmt::format("spec.resourceClaims: devices are claimed for the pod when Slurm has "
+                            "chosen them; ask for them in the limits of a container, as in "
+                            "{}gpu.nvidia.com: 1",
+                            kDeviceClassPrefix));
   }
-  return {};
+  return device_needs_of(*pod.spec, classes);
 }
 
 // What of a request a job that waits can be changed to; the rest is decided when it is submitted.
@@ -116,14 +110,32 @@ std::vector<Place> Submission::candidates(std::string_view partition) const {
   return out;
 }
 
+// To Slurm the CPUs of all nodes are alike; as devices only some nodes have theirs.
+void Submission::leave_out_without_cpus(std::vector<Place>& places) const {
+  for (Place& place : places) {
+    if (!place.node) continue;
+    const auto& slices = world_.slices_of(place.node->meta.name);
+    if (std::none_of(slices.begin(), slices.end(),
+                     [](const auto& slice) { return slice->driver == kCpuClass; })) {
+      place.lacks = fmt::format("no CPUs are published there as devices ({})", kCpuClass);
+    }
+  }
+}
+
 Result<Prepared> Submission::prepare(const Gang& gang,
                                      const std::vector<VolumeNodes>& volumes) const {
   MS_TRY(Translation translation, translate(gang, world_.config));
-  for (const PodPtr& pod : gang.pods) MS_CHECK(refuse_classes(*pod));
+  bool cpus = false;
+  for (const PodPtr& pod : gang.pods) {
+    MS_TRY(const DeviceNeeds needs, with_context(check_devices(*pod, world_.config.device_classes),
+                                                 "pod " + pod->meta.name));
+    cpus = cpus || needs.counts.contains(kCpuClass);
+  }
   Prepared out{std::move(translation.request), std::move(translation.warnings), {}};
   out.request.admin_comment = comment_for(gang.pods);
   const std::string partition = out.request.partition.value_or(world_.config.partition);
-  const std::vector<Place> all = candidates(partition);
+  std::vector<Place> all = candidates(partition);
+  if (cpus) leave_out_without_cpus(all);
   const Fit found = fit(gang.pods, volumes, all, world_.config.scheduler_name);
   if (!found.excluded.empty()) out.request.excluded_nodes = {found.excluded};
   const auto least = static_cast<std::size_t>(std::max(out.request.minimum_nodes.value_or(1), 1));

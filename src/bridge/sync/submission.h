@@ -56,6 +56,7 @@ class Submission {
  private:
   std::string comment_for(const std::vector<PodPtr>& pods) const;
   std::vector<Place> candidates(std::string_view partition) const;
+  void leave_out_without_cpus(std::vector<Place>& places) const;
   bool may_start_now(const slurm::JobRequest& request) const;
 
   World& world_;

@@ -26,9 +26,15 @@ World::World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions 
       nodes(manager.store<kube::Node>()),
       system(manager.store<kube::Namespace>(
           {.field_selector = fmt::format("metadata.name={}", kSystem)})),
+      slices(manager.store<kube::ResourceSlice>({.optional = true})),
+      claims(manager.store<kube::ResourceClaim>({.optional = true})),
       by_slurm_name_(nodes.add_index([](const kube::Node& node, std::vector<std::string>& values) {
         values.push_back(slurm_name(node));
-      })) {}
+      })),
+      slices_by_node_(
+          slices.add_index([](const kube::ResourceSlice& slice, std::vector<std::string>& values) {
+            if (!slice.node_name.empty()) values.push_back(slice.node_name.str());
+          })) {}
 
 std::string World::cluster_id() const {
   const auto found = system.get({}, kSystem);
@@ -42,6 +48,11 @@ std::string World::slurm_name(const kube::Node& node) {
 std::shared_ptr<const kube::Node> World::kube_node(std::string_view slurm_name) const {
   const auto& found = nodes.find(by_slurm_name_, slurm_name);
   return found.empty() ? nullptr : found.front();
+}
+
+const std::vector<std::shared_ptr<const kube::ResourceSlice>>& World::slices_of(
+    std::string_view node) const {
+  return slices.find(slices_by_node_, node);
 }
 
 }  // namespace mainspring::bridge

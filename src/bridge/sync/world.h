@@ -10,11 +10,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/store.h"
 #include "bridge/config.h"
 #include "control/manager.h"
 #include "kube/core_objects.h"
+#include "kube/devices.h"
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "slurm/connection.h"
@@ -48,6 +50,9 @@ class World {
   Store<kube::Pod>& pods;  // Those with our scheduler's name.
   Store<kube::Node>& nodes;
   Store<kube::Namespace>& system;  // kube-system alone.
+  // Both empty where Kubernetes is too old for them.
+  Store<kube::ResourceSlice>& slices;
+  Store<kube::ResourceClaim>& claims;
 
   // Which Kubernetes this is, among several that share one Slurm: the UID of kube-system. Empty
   // where we may not read it; then nothing can be asked of Slurm, for nobody could say whose it is.
@@ -57,9 +62,13 @@ class World {
   static std::string slurm_name(const kube::Node& node);
   // The other way round; null where there is none.
   std::shared_ptr<const kube::Node> kube_node(std::string_view slurm_name) const;
+  // What is published of a node's own devices. Valid until the next change of the store.
+  const std::vector<std::shared_ptr<const kube::ResourceSlice>>& slices_of(
+      std::string_view node) const;
 
  private:
   Store<kube::Node>::IndexId by_slurm_name_;
+  Store<kube::ResourceSlice>::IndexId slices_by_node_;
 };
 
 }  // namespace mainspring::bridge

@@ -59,19 +59,21 @@ Matching::Matching(std::span<const PodPtr> pods, std::span<const Place> nodes, S
     most_ = std::max<std::size_t>(1, (pods.size() + nodes.size() - 1) / nodes.size());
 }
 
-Result<void> Matching::pin() {
+Result<void> Matching::pin(std::span<const std::string> given) {
   std::map<std::string_view, std::size_t> by_name;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     if (nodes_[node].node) by_name.emplace(nodes_[node].node->meta.name, node);
   }
   for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
-    const auto name = pods_[pod]->meta.annotations.find(kNodeAnnotation);
-    if (!name || name->empty()) continue;
-    const auto at = by_name.find(*name);
+    std::string_view name = pods_[pod]->node_name;
+    if (name.empty()) name = pods_[pod]->meta.annotations.find(kNodeAnnotation).value_or("");
+    if (name.empty() && !given.empty()) name = given[pod];
+    if (name.empty()) continue;
+    const auto at = by_name.find(name);
     if (at == by_name.end()) {
       return fail(Code::kConflict, fmt::format("pod {} was given node {}, which its Slurm job does "
                                                "not have",
-                                               pods_[pod]->meta.name, *name));
+                                               pods_[pod]->meta.name, name));
     }
     put(pod, at->second);
     pinned_[pod] = true;

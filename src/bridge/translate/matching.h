@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -23,8 +24,8 @@ class Matching {
   // All must outlive it.
   Matching(std::span<const PodPtr> pods, std::span<const Place> nodes, Suits suits);
 
-  // Pods that name their node get that one. kConflict where it is none of these.
-  Result<void> pin();
+  // Pods that have a node keep it; `given` is as assign()'s. kConflict where it is none of these.
+  Result<void> pin(std::span<const std::string> given);
   // The others in their order. False, and nothing done, where one cannot be where that puts it.
   bool in_order();
   // The others wherever there is a way. False: left_over() has no place.

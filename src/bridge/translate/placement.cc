@@ -69,6 +69,7 @@ Classes classify(std::span<const PodPtr> pods, std::span<const VolumeNodes> volu
 
 std::string unfit_place(const Wishes& wishes, const Place& place, std::string_view scheduler_name) {
   if (!place.node) return std::string(kNoSuchNode);
+  if (!place.lacks.empty()) return place.lacks;
   return unfit(*wishes.pod, *wishes.volumes, *place.node, scheduler_name);
 }
 
@@ -132,7 +133,8 @@ Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
 Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
                                         std::span<const VolumeNodes> volumes,
                                         std::span<const Place> nodes,
-                                        std::string_view scheduler_name) {
+                                        std::string_view scheduler_name,
+                                        std::span<const std::string> given) {
   const Classes classes = classify(pods, volumes);
   std::vector<std::vector<bool>> suits;  // By class and node.
   for (const Wishes& wishes : classes.distinct) {
@@ -145,7 +147,7 @@ Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
   Matching matching(pods, nodes, [&](std::size_t pod, std::size_t node) {
     return suits[classes.of_pod[pod]][node];
   });
-  MS_CHECK(matching.pin());
+  MS_CHECK(matching.pin(given));
   if (matching.in_order() || matching.search()) return std::move(matching).result();
   const std::size_t left_over = matching.left_over();
   std::map<std::string, std::size_t> reasons;

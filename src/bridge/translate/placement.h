@@ -22,6 +22,8 @@ namespace mainspring::bridge {
 struct Place {
   std::string slurm_name;
   std::shared_ptr<const kube::Node> node;
+  // What the gang needs and the node has not, of what Slurm does not count; "": nothing.
+  std::string lacks = {};
 };
 
 // The nodes that the volumes of a pod bind it to; an empty list: anywhere.
@@ -44,12 +46,14 @@ Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
         std::span<const Place> places, std::string_view scheduler_name);
 
 // Which pod gets which node of the allocation: an index into `nodes` for each pod. The same for the
-// same input; pods in their order against nodes in theirs, except where a pod names its node
-// already (the annotation) or cannot be there. With more pods than nodes several share one, evenly.
-// kConflict where it cannot be done.
+// same input; pods in their order against nodes in theirs, except where a pod has its node
+// already (is bound, names it in the annotation, or `given` does: a name or "" for each pod) or
+// cannot be there. With more pods than nodes several share one, evenly. kConflict where it cannot
+// be done.
 Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
                                         std::span<const VolumeNodes> volumes,
                                         std::span<const Place> nodes,
-                                        std::string_view scheduler_name);
+                                        std::string_view scheduler_name,
+                                        std::span<const std::string> given = {});
 
 }  // namespace mainspring::bridge

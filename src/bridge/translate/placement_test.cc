@@ -188,6 +188,16 @@ TEST(Assign, KeepsAPodOnTheNodeThatItNames) {
   EXPECT_THAT(gone.error().to_string(), HasSubstr("k-n9"));
 }
 
+TEST(Assign, KeepsAPodWhereItIsBoundOrWasGivenItsNode) {
+  const Pods pods = {pod("a"), pod("b", R"("nodeName":"k-n1")"), pod("c")};
+  const Places places = {place("n1"), place("n2"), place("n3")};
+  EXPECT_THAT(assigned(pods, places), ElementsAre(1, 0, 2));
+  const std::vector<std::string> given = {"k-n3", "k-n2", ""};
+  const auto result = assign(pods, std::vector<VolumeNodes>(3), places, kScheduler, given);
+  ASSERT_TRUE(result);
+  EXPECT_THAT(*result, ElementsAre(2, 0, 1)) << "where it is bound counts before what it was given";
+}
+
 TEST(Assign, LeavesTheOrderWhereAPodCannotBeThere) {
   EXPECT_THAT(assigned({pod("a"), pod("b", kSsd)}, {place("n1", kOnSsd), place("n2")}),
               ElementsAre(1, 0));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "bridge/names.h"
 #include "kube/pod_resources.h"
 
 namespace mainspring::bridge {

@@ -7,15 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "kube/pod.h"
 
 namespace mainspring::bridge {
-
-inline constexpr std::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
-inline constexpr std::string_view kCpuClass = "dra.cpu";
 
 // How many, by the resource's name in Kubernetes: "nvidia.com/gpu",
 // "deviceclass.../gpu.nvidia.com".

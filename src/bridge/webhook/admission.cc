@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
 #include "base/text.h"
 #include "bridge/names.h"
 #include "bridge/translate/annotations.h"
-#include "bridge/translate/pod_needs.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -21,7 +19,6 @@ using json::Value;
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
 // Of the API object by which a kubelet shows a pod of its own.
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
-constexpr std::array<std::string_view, 2> kGpuClasses = {"gpu.nvidia.com", "gpu.example.com"};
 
 const Value* find(const Value* object, std::string_view key) {
   return object == nullptr ? nullptr : object->find(key);
@@ -84,7 +81,7 @@ struct Asked {
   std::string gpu_class;  // The class of GPUs; "": none.
 };
 
-Asked check_devices(Findings& findings, const Value& pod) {
+Asked check_devices(Findings& findings, const Value& pod, const DeviceClasses& classes) {
   Asked asked;
   const auto look = [&](const std::string& field, std::string_view resource) {
     if (resource == "cpu") asked.native_cpu = true;
@@ -92,13 +89,15 @@ Asked check_devices(Findings& findings, const Value& pod) {
     const std::string_view name = resource.substr(kDeviceClassPrefix.size());
     if (name == kCpuClass) {
       asked.dra_cpu = field;
-    } else if (std::find(kGpuClasses.begin(), kGpuClasses.end(), name) != kGpuClasses.end()) {
+    } else if (classes.contains(name)) {
       asked.gpu_class = name;
     } else {
+      std::vector<std::string_view> known{kCpuClass};
+      for (const auto& [one, rule] : classes) known.push_back(one);
       refuse(findings, fmt::format("{}[{}]", field, resource),
              fmt::format("Slurm does not know devices of class {}. Those that it can give out are "
-                         "{}, {}",
-                         quoted(name), kCpuClass, fmt::join(kGpuClasses, ", ")));
+                         "{}",
+                         quoted(name), fmt::join(known, ", ")));
     }
   };
   for_each_amounts(pod, [&](const std::string& field, const Value& amounts) {
@@ -254,12 +253,12 @@ Findings validate_new(const Value& pod, std::string_view ns, const BridgeConfig&
     refuse(
         findings, "spec.resourceClaims",
         fmt::format("devices are claimed for the pod when Slurm has chosen them. Ask for them in "
-                    "the limits of a container instead, as in {}{}: 1",
-                    kDeviceClassPrefix, kGpuClasses[0]));
+                    "the limits of a container instead, as in {}gpu.nvidia.com: 1",
+                    kDeviceClassPrefix));
   }
   check_spread(findings, spec);
   check_affinity(findings, spec);
-  const Asked asked = check_devices(findings, pod);
+  const Asked asked = check_devices(findings, pod, config.device_classes);
   check_annotations(findings, pod, asked, ns, config);
   return findings;
 }
@@ -275,7 +274,8 @@ Findings validate_change(const Value& before, const Value& after, std::string_vi
   }
   if (annotations_of(before) != annotations_of(after)) {
     Findings others;  // Of a pod that is there.
-    check_annotations(findings, after, check_devices(others, after), ns, config);
+    check_annotations(findings, after, check_devices(others, after, config.device_classes), ns,
+                      config);
   }
   return findings;
 }

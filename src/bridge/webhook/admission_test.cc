@@ -156,7 +156,7 @@ TEST(ValidateNew, ADeviceClassThatSlurmDoesNotKnowIsRefusedOnce) {
           "limits":{"deviceclass.resource.kubernetes.io/tpu.example":"1"},
           "requests":{"deviceclass.resource.kubernetes.io/tpu.example":"1"}}}]}})"),
       refuses("spec.containers[0].resources.limits[deviceclass.resource.kubernetes.io/tpu.example]",
-              "gpu.nvidia.com, gpu.example.com"));
+              "dra.cpu, gpu.example.com, gpu.nvidia.com"));
 }
 
 TEST(ValidateNew, AnAnnotationDoesNotSayAgainWhatDevicesSay) {

@@ -1,0 +1,122 @@
+#include "bridge/devices/inventory.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "bridge/names.h"
+
+namespace mainspring::bridge {
+namespace {
+
+using SlicePtr = std::shared_ptr<const kube::ResourceSlice>;
+
+// Of each pool, what its newest generation says. A driver that publishes a new one leaves slices of
+// the old behind for a while.
+std::vector<SlicePtr> newest(Slices slices, std::string& incomplete) {
+  struct Pool {
+    std::int64_t generation = -1;
+    std::vector<SlicePtr> slices;
+  };
+  std::map<std::pair<std::string, std::string>, Pool> pools;
+  for (const SlicePtr& slice : slices) {
+    Pool& pool = pools[{slice->driver.str(), slice->pool.str()}];
+    if (slice->pool_generation < pool.generation) continue;
+    if (slice->pool_generation > pool.generation) {
+      pool = Pool{slice->pool_generation, {}};
+    }
+    pool.slices.push_back(slice);
+  }
+  std::vector<SlicePtr> out;
+  for (const auto& [name, pool] : pools) {
+    if (std::ssize(pool.slices) < pool.slices.front()->pool_slices) {
+      incomplete = name.first + "/" + name.second;
+    }
+    out.insert(out.end(), pool.slices.begin(), pool.slices.end());
+  }
+  return out;
+}
+
+// A driver may write its attributes with its domain or without.
+const kube::DeviceAttribute* attribute(const kube::Device& device, std::string_view domain,
+                                       std::string_view name) {
+  if (const auto* const plain = device.attribute(name)) return plain;
+  return device.attribute(std::string(domain) + "/" + std::string(name));
+}
+
+std::optional<std::int64_t> number(const kube::Device& device, std::string_view domain,
+                                   std::string_view name) {
+  const auto* const found = attribute(device, domain, name);
+  if (found == nullptr || found->kind != kube::DeviceAttribute::Kind::kInt) return std::nullopt;
+  return found->number;
+}
+
+bool is_efficiency_core(const kube::Device& device) {
+  constexpr std::int64_t kEfficiency = 3;
+  const auto* const type = attribute(device, kCpuClass, "coreType");
+  return type != nullptr && (type->text == "e-core" || type->number == kEfficiency);
+}
+
+std::optional<std::int64_t> number_by(const DeviceClassRule& rule, const kube::Device& device) {
+  if (!rule.attribute.empty()) return number(device, rule.driver, rule.attribute);
+  const std::string_view name = device.name.view();
+  if (!name.starts_with(rule.prefix)) return std::nullopt;
+  const auto found = parse_integer<std::int64_t>(name.substr(rule.prefix.size()));
+  return found ? std::optional(*found) : std::nullopt;
+}
+
+std::vector<CpuCore> cores_in(const std::vector<SlicePtr>& slices) {
+  std::map<std::pair<std::int64_t, std::int64_t>, CpuCore> cores;
+  for (const SlicePtr& slice : slices) {
+    if (slice->driver != kCpuClass) continue;
+    for (const kube::Device& device : slice->devices) {
+      // Without a number it is a group of CPUs, of which Slurm knows nothing.
+      const auto cpu = number(device, kCpuClass, "cpuID");
+      if (!cpu || is_efficiency_core(device)) continue;
+      const std::int64_t socket = number(device, kCpuClass, "socketID").value_or(0);
+      const std::int64_t core = number(device, kCpuClass, "coreID").value_or(*cpu);
+      CpuCore& one = cores[{socket, core}];
+      std::tie(one.socket, one.core) = std::pair(socket, core);
+      one.cpus.push_back({*cpu, {slice->driver.str(), slice->pool.str(), device.name.str()}});
+    }
+  }
+  std::size_t threads = 0;
+  for (const auto& [place, core] : cores) threads = std::max(threads, core.cpus.size());
+  std::vector<CpuCore> out;
+  for (auto& [place, core] : cores) {
+    if (core.cpus.size() < threads) continue;
+    std::sort(core.cpus.begin(), core.cpus.end());
+    out.push_back(std::move(core));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::int64_t Inventory::threads() const { return cores.empty() ? 1 : std::ssize(cores[0].cpus); }
+
+Inventory inventory_of(Slices slices, const DeviceClasses& classes) {
+  Inventory out;
+  if (slices.empty()) return out;
+  const std::vector<SlicePtr> all = newest(slices, out.incomplete);
+  out.cores = cores_in(all);
+  for (const auto& [name, rule] : classes) {
+    std::vector<NumberedDevice> devices;
+    for (const SlicePtr& slice : all) {
+      if (slice->driver != rule.driver) continue;
+      for (const kube::Device& device : slice->devices) {
+        const auto place = number_by(rule, device);
+        if (!place) continue;
+        devices.push_back({*place, {slice->driver.str(), slice->pool.str(), device.name.str()}});
+      }
+    }
+    std::sort(devices.begin(), devices.end());
+    if (!devices.empty()) out.classes.emplace(name, std::move(devices));
+  }
+  return out;
+}
+
+}  // namespace mainspring::bridge

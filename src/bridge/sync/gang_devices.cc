@@ -1,0 +1,45 @@
+// What GangSync does about devices: promises before pods are bound, and claims that end with them.
+#include <algorithm>
+#include <utility>
+
+#include "bridge/sync/gang_sync.h"
+
+namespace mainspring::bridge {
+
+using control::EventType;
+using control::Requeue;
+
+namespace {
+
+// A driver that restarts publishes its devices anew, and the claims of pods that have just ended
+// are on their way out.
+constexpr Duration kDevicesPause = seconds(1);
+
+}  // namespace
+
+// What to wait for where they cannot have them; nothing where they can.
+Task<Result<std::optional<Requeue>>> GangSync::promise_devices(
+    JobPtr job, Pods unbound, std::map<std::string, std::string> node_of, bool others) {
+  std::vector<DeviceClaims::Placed> placed;
+  placed.reserve(unbound.size());
+  for (const PodPtr& pod : unbound) placed.push_back({pod, node_of.at(pod->meta.uid)});
+  auto promised = co_await devices_.promise(job, std::move(placed));
+  if (promised) co_return std::optional<Requeue>();
+  const Error error = std::move(promised).error();
+  if (is_uncertain(error) || error.code() == Code::kThrottled) co_return fail(error);
+  const bool last = notes_[job->id].failures + 1 >= kMostBindFailures;
+  tell(unbound, EventType::kWarning, "DevicesNotClaimed", error.to_string());
+  MS_CO_CHECK(co_await show(unbound, error.to_string()));
+  auto given_up = co_await give_up_binding(job->id, std::move(unbound), others, error);
+  if (!last) co_return std::optional(Requeue{kDevicesPause});
+  if (!given_up) co_return fail(std::move(given_up).error());
+  co_return std::optional(*given_up);
+}
+
+Task<Result<void>> GangSync::release_devices(Pods pods) {
+  std::erase_if(pods, [this](const PodPtr& pod) { return !devices_.has_any(*pod); });
+  co_return co_await for_all(std::move(pods),
+                             [this](PodPtr pod) { return devices_.release(std::move(pod)); });
+}
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,88 @@
+// bridge/sync/recent_writes.h
+//
+// RecentWrites: what was done to pods and may not show in their store yet, which is a moment
+// behind. Looked at before anything is decided, so that nothing is done twice and no pod gets a
+// second node while the answer about the first is on its way. After a restart the store is read
+// anew and knows more than this did. Lives on the control loop; GangSync is its only user.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/time.h"
+#include "slurm/job_id.h"
+
+namespace mainspring::bridge {
+
+class RecentWrites {
+ public:
+  // The node that a pod has of a job, whether or not the API server has heard of it.
+  void give(const std::string& uid, slurm::JobId job, std::string node) {
+    Place& place = places_[uid];
+    if (place.job != job || place.node != node) place = {job, std::move(node), false};
+  }
+  std::string_view given(std::string_view uid, slurm::JobId job) const {
+    const auto at = places_.find(uid);
+    return at != places_.end() && at->second.job == job ? std::string_view(at->second.node) : "";
+  }
+
+  // The API server has bound it there, which is for good.
+  void bound(std::string_view uid) {
+    if (const auto at = places_.find(uid); at != places_.end()) at->second.bound = true;
+  }
+  // For which job; no job where it is not.
+  slurm::JobId bound_for(std::string_view uid) const {
+    const auto at = places_.find(uid);
+    return at != places_.end() && at->second.bound ? at->second.job : slurm::JobId();
+  }
+
+  // Whether it has our finalizer, until the store says the same; unset: as the store says.
+  void guarded(const std::string& uid, bool is) { guards_[uid] = is; }
+  std::optional<bool> is_guarded(std::string_view uid) const {
+    const auto at = guards_.find(uid);
+    return at != guards_.end() ? std::optional(at->second) : std::nullopt;
+  }
+  void shows_guard(std::string_view uid, bool is) {
+    if (is_guarded(uid) == is) erase(guards_, uid);
+  }
+
+  // Its finalizer is off. After a while the store is believed again, whatever it shows.
+  void let_go(const std::string& uid, TimePoint now) { gone_[uid] = now; }
+  bool was_let_go(std::string_view uid, TimePoint now) const {
+    const auto at = gone_.find(uid);
+    return at != gone_.end() && now < at->second + kAWhile;
+  }
+
+  // The store shows the pod's node, or that there is no such pod any more.
+  void shows_node(std::string_view uid) { erase(places_, uid); }
+  void forget(std::string_view uid) {
+    erase(places_, uid);
+    erase(gone_, uid);
+    erase(guards_, uid);
+  }
+
+  static constexpr Duration kAWhile = seconds(5);
+
+ private:
+  struct Place {
+    slurm::JobId job;
+    std::string node;
+    bool bound = false;
+  };
+  template <class T>
+  using ByUid = std::map<std::string, T, std::less<>>;
+  template <class T>
+  static void erase(ByUid<T>& from, std::string_view uid) {
+    if (const auto at = from.find(uid); at != from.end()) from.erase(at);
+  }
+
+  ByUid<Place> places_;
+  ByUid<TimePoint> gone_;
+  ByUid<bool> guards_;
+};
+
+}  // namespace mainspring::bridge
