@@ -326,6 +326,27 @@ class SlurmChartTest(ChartsTest):
         values["partitions"]["p"]["nodesets"] = []
         self.assertIn("empty", self.refused("slurm", values))
 
+    def test_the_bridge_gets_a_partition_and_what_is_advised_unless_somebody_knows_better(self):
+        def lines(**values) -> list[str]:
+            values = {"bridge": {"enabled": True}, **values}
+            conf = one(render("slurm", values), "Controller")["spec"]["extraConf"]
+            return conf.splitlines()
+
+        advised = "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=5"
+        partition = [
+            "NodeSet=slurm-bridge Feature=slurm-bridge",
+            "PartitionName=slurm-bridge Nodes=slurm-bridge MaxTime=UNLIMITED",
+        ]
+        self.assertEqual(lines()[-2:], partition)
+        self.assertIn(advised, lines())
+        own = lines(controller={"extraConf": "A=1\n schedulerparameters = bf_interval=30\n"})
+        self.assertNotIn(advised, own)
+        self.assertEqual(own[:2], ["A=1", " schedulerparameters = bf_interval=30"])
+        self.assertIn("AccountingStoreFlags=job_comment", own)
+        other = {"enabled": True, "partition": "pods", "config": "Default=YES", "settings": None}
+        self.assertIn("PartitionName=pods Nodes=pods Default=YES", lines(bridge=other))
+        self.assertIn("partition", self.refused("slurm", {"bridge": {"partition": "a b"}}))
+
     def test_scripts_get_their_prefix_and_are_referred_to(self):
         objects = render(
             "slurm", {"prologScripts": {"a.sh": "exit 0\n"}, "prologScriptRefs": [{"name": "mine"}]}

@@ -160,6 +160,24 @@ key: {{ default "sssd.conf" $ref.key }}
 {{- join "\n" $lines -}}
 {{- end -}}
 
+{{- /* (dict "root" $ "conf" TEXT): what the bridge wants in slurm.conf and TEXT does not set. */ -}}
+{{- define "slurm.bridge" -}}
+{{- $lines := list -}}
+{{- with .root.Values.bridge -}}
+{{- if .enabled -}}
+{{- range $key, $value := .settings -}}
+{{- if not (regexMatch (printf "(?im)^[ \t]*%s[ \t]*=" $key) $.conf) -}}
+{{- $lines = append $lines (include "slurm.conf" (dict "map" (dict $key $value) "join" "")) -}}
+{{- end -}}
+{{- end -}}
+{{- $config := include "slurm.conf" (dict "text" .config "map" .configMap "join" " ") -}}
+{{- $lines = append $lines (printf "NodeSet=%s Feature=%s" .partition .partition) -}}
+{{- $lines = append $lines (printf "PartitionName=%s Nodes=%s %s" .partition .partition $config | trim) -}}
+{{- end -}}
+{{- end -}}
+{{- compact $lines | join "\n" -}}
+{{- end -}}
+
 {{- /* (dict "root" $ "name" N "scripts" MAP "refs" LIST): references to ConfigMaps with files. */ -}}
 {{- define "slurm.refs" -}}
 {{- $refs := list -}}
