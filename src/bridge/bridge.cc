@@ -2,18 +2,21 @@
 
 #include <utility>
 
-#include "bridge/nodes/node_holds.h"
 #include "bridge/nodes/node_sync.h"
+#include "bridge/nodes/tenants.h"
 #include "bridge/sync/gang_sync.h"
 
 namespace mainspring::bridge {
 
 struct Bridge::Parts {
   Parts(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options)
-      : world(manager, slurm, std::move(options)), nodes(world, holds), gangs(world, holds) {}
+      : world(manager, slurm, std::move(options)),
+        tenants(world),
+        nodes(world, tenants),
+        gangs(world, tenants) {}
 
   World world;
-  NodeHolds holds;
+  Tenants tenants;
   NodeSync nodes;
   GangSync gangs;
 };

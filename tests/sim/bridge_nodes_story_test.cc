@@ -16,8 +16,8 @@ namespace {
 using ::testing::IsEmpty;
 
 struct Nodes {
-  explicit Nodes(bridge::World& world) : sync(world, holds) {}
-  bridge::NodeHolds holds;
+  explicit Nodes(bridge::World& world) : tenants(world), sync(world, tenants) {}
+  bridge::Tenants tenants;
   bridge::NodeSync sync;
 };
 

@@ -14,8 +14,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Nodes {
-  explicit Nodes(bridge::World& world) : sync(world, holds) {}
-  bridge::NodeHolds holds;
+  explicit Nodes(bridge::World& world) : tenants(world), sync(world, tenants) {}
+  bridge::Tenants tenants;
   bridge::NodeSync sync;
 };
 
@@ -31,6 +31,18 @@ struct BridgeNodes : ::testing::Test {
   // As `scontrol update` does.
   void update(const std::string& name, const char* state, const char* reason = "") {
     EXPECT_FALSE(scene.slurm.model().update_node(name, {.state = state, .reason = reason}));
+  }
+
+  // One that runs, with the mark of a job.
+  void add_pod(const std::string& name, std::uint32_t job, const std::string& node = "n1") {
+    scene.add(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default, labels: "
+        "{{scheduler.slinky.slurm.net/slurm-jobid: '{}'}}}}, spec: {{schedulerName: "
+        "slurm-bridge-scheduler, nodeName: {}, containers: [{{name: c, image: i}}]}}}}",
+        name, job, node));
+  }
+  void end_pod(const std::string& name) {
+    scene.change(kube::Pod::kResource, "default", name, "{status: {phase: Succeeded}}", "status");
   }
 
   BridgeScene<Nodes> scene;
@@ -179,20 +191,12 @@ TEST_F(BridgeNodes, WhatIsRemovedWhileWeAreAwayIsRemovedWhenWeAreBack) {
 TEST_F(BridgeNodes, ANodeThatSlurmLostIsNotMadeWhilePodsOfItsJobsRun) {
   scene.add_node("n1");
   scene.start();
-  scene.add(R"(
-apiVersion: v1
-kind: Pod
-metadata:
-  name: p
-  namespace: default
-  labels: {scheduler.slinky.slurm.net/slurm-jobid: "7"}
-spec: {schedulerName: slurm-bridge-scheduler, nodeName: n1, containers: [{name: c, image: i}]}
-)");
+  add_pod("p", 7);
   EXPECT_FALSE(scene.slurm.model().delete_node("n1"));
   scene.settle(minutes(5));
   EXPECT_EQ(scene.slurm_node("n1"), nullptr);
   EXPECT_EQ(scene.node_condition("n1", "SlurmReady"), "False NotRegistered");
-  scene.change(kube::Pod::kResource, "default", "p", "{status: {phase: Succeeded}}", "status");
+  end_pod("p");
   scene.settle(minutes(1));
   EXPECT_NE(scene.slurm_node("n1"), nullptr);
   EXPECT_EQ(scene.node_condition("n1", "SlurmReady"), "True TakesJobs");
@@ -255,13 +259,94 @@ TEST_F(BridgeNodes, ASmallerNodeIsMadeAnewWhenItsJobsAreDone) {
   EXPECT_FALSE(drained("n1"));
 }
 
-TEST_F(BridgeNodes, AHeldNodeIsDrainedUntilItIsReleased) {
+TEST_F(BridgeNodes, ANodeIsDrainedFromTheEndOfAJobToTheEndOfItsContainers) {
   scene.add_node("n1");
   scene.start();
-  scene.parts().holds.hold("n1", slurm::JobId(17), "pods of job 17 are still ending");
+  const std::uint32_t job = scene.run_job("n1");
+  add_pod("p", job);
+  scene.settle(minutes(1));
+  EXPECT_FALSE(drained("n1")) << "the job has its node";
+  scene.slurm.model().cancel(job);
+  scene.settle(minutes(1));
+  EXPECT_EQ(reason("n1"), "slurm-bridge: pods of job 1 are still there");
+  scene.settle(minutes(30));  // Slurm forgets the job.
+  EXPECT_TRUE(drained("n1"));
+  end_pod("p");
   scene.settle();
-  EXPECT_EQ(reason("n1"), "slurm-bridge: pods of job 17 are still ending");
-  scene.parts().holds.release("n1", slurm::JobId(17));
+  EXPECT_FALSE(drained("n1"));
+}
+
+TEST_F(BridgeNodes, ANodeThatIsKeptForContainersStaysSoOverARestart) {
+  scene.add_node("n1");
+  scene.add_node("n2");
+  scene.start();
+  for (const char* const node : {"n1", "n2"}) {
+    const std::uint32_t job = scene.run_job(node);
+    add_pod(fmt::format("p-{}", node), job, node);
+    scene.slurm.model().cancel(job);
+  }
+  scene.settle(minutes(1));
+  ASSERT_TRUE(drained("n1") && drained("n2"));
+  scene.kill();
+  scene.slurm_writes.clear();
+  scene.change_node("n2", "{metadata: {labels: {scheduler.slinky.slurm.net/external-node: null}}}");
+  scene.start();
+  scene.settle(minutes(1));
+  EXPECT_EQ(reason("n1"), "slurm-bridge: pods of job 1 are still there");
+  EXPECT_NE(scene.slurm_node("n2"), nullptr) << "removed with containers on it";
+  EXPECT_THAT(scene.slurm_writes, Not(Contains(HasSubstr("/node/n1"))));
+  end_pod("p-n1");
+  end_pod("p-n2");
+  scene.settle(minutes(1));
+  EXPECT_FALSE(drained("n1"));
+  EXPECT_EQ(scene.slurm_node("n2"), nullptr);
+}
+
+TEST_F(BridgeNodes, NothingIsLiftedBeforeTheJobsAreKnown) {
+  scene.add_node("n1");
+  scene.start();
+  const std::uint32_t job = scene.run_job("n1");
+  add_pod("p", job);
+  scene.slurm.model().cancel(job);
+  scene.settle(minutes(1));
+  ASSERT_TRUE(drained("n1"));
+  scene.kill();
+  scene.slurm_cut = "/jobs/";
+  scene.start();
+  end_pod("p");
+  scene.settle(minutes(2));
+  EXPECT_TRUE(drained("n1"));
+  scene.slurm_cut.clear();
+  scene.settle(minutes(2));
+  EXPECT_FALSE(drained("n1"));
+}
+
+TEST_F(BridgeNodes, AJobOfTheSameNumberDoesNotFreeTheNodeOfPodsThatAreNotItsOwn) {
+  scene.add_node("n1");
+  scene.start();
+  SlurmJob job;
+  job.partition = "slurm-bridge";
+  job.memory_per_node = 100;
+  job.admin_comment = R"({"pods":["default/another"],"uids":["another"]})";
+  ASSERT_FALSE(scene.slurm.model().submit(job));
+  scene.settle();
+  ASSERT_EQ(scene.slurm.model().job(job.id)->nodes, std::vector<std::string>{"n1"});
+  add_pod("p", job.id);
+  scene.settle();
+  EXPECT_EQ(reason("n1"), "slurm-bridge: pods of job 1 are still there");
+}
+
+TEST_F(BridgeNodes, OfTwoGangsWithOneNumberTheLastKeepsTheNode) {
+  scene.add_node("n1");
+  scene.start();
+  add_pod("a", 7);
+  add_pod("b", 7);
+  scene.settle();
+  ASSERT_TRUE(drained("n1"));
+  end_pod("a");
+  scene.settle();
+  EXPECT_TRUE(drained("n1"));
+  end_pod("b");
   scene.settle();
   EXPECT_FALSE(drained("n1"));
 }

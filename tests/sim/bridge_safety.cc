@@ -17,8 +17,8 @@ using http::Response;
 
 // Longer than a change takes to reach the bridge on a bad day.
 constexpr Duration kRace = seconds(20);
-// For a new process to see all that there is.
-constexpr Duration kAfterStart = seconds(45);
+// For a new process to see all that there is, before it can hold what it finds open.
+constexpr Duration kAfterStart = seconds(10);
 // One answer that was slow because slurmctld was away makes those of its kind rare for minutes.
 constexpr Duration kAfterOutage = minutes(4);
 
@@ -37,6 +37,17 @@ std::uint32_t job_in(std::string_view path) {
   const auto parts = split(path, '/');
   if (parts.size() < 5 || parts[3] != "job") return 0;
   return parse_integer<std::uint32_t>(parts[4]).value_or(0);
+}
+
+// "n1" of "/slurm/v0.0.45/node/n1".
+std::string node_in(std::string_view path) {
+  const auto parts = split(path, '/');
+  if (parts.size() < 5 || parts[3] != "node") return {};
+  return std::string(parts[4]);
+}
+
+int cpus_of(const json::Value& pod) {
+  return parse_integer<int>(text_at(pod, "/spec/containers/0/resources/requests/cpu")).value_or(0);
 }
 
 bool is_terminal(const json::Value& pod) {
@@ -110,6 +121,11 @@ class BridgeSafety::SlurmWire final : public http::Transport {
     const std::string what =
         fmt::format("bridge: slurm {} {} {}", http::to_string(request.method), path, request.body);
     if (request.method == Method::kDelete) safety_.judge_cancel(job_in(path));
+    if (const std::string node = node_in(path); !node.empty()) {
+      const bool opens = request.body.find("UNDRAIN") != std::string::npos ||
+                         request.body.find("RESUME") != std::string::npos;
+      if (opens || request.method == Method::kDelete) safety_.judge_opening(node);
+    }
     auto response = co_await safety_.slurm_api_.send(std::move(request));
     const auto answer = response ? json::parse(response->body) : fail(response.error());
     const json::Value* const id = answer ? answer->find("job_id") : nullptr;
@@ -171,8 +187,10 @@ const SlurmJob* BridgeSafety::living_job(std::uint32_t id) {
 void BridgeSafety::judge_binding(const std::string& key) {
   const Object live = api_.storage().get("pods", key);
   if (!live) return;
-  Bound made{key, std::string(text_at(*live, "/spec/nodeName")), job_of_pod(*live)};
+  Bound made{key, std::string(text_at(*live, "/spec/nodeName")), job_of_pod(*live), cpus_of(*live)};
   const SlurmJob* const job = slurm_api_.model().job(made.job);
+  // A gang that has grown keeps what its job was asked for: this Slurm changes no such thing.
+  if (job != nullptr) made.cpus = std::min(made.cpus, job->cpus_per_node);
   const auto now = executor_.clock().wall_now();
   const bool just_ended =
       job != nullptr && job->over() && WallTime(seconds(job->ended)) + kRace > now;
@@ -187,7 +205,40 @@ void BridgeSafety::judge_binding(const std::string& key) {
     violate(
         fmt::format("{} and {} of job {} are both on {}", key, other.name, made.job, made.node));
   }
+  judge_neighbours(made);
   bound_.emplace(uid_of(*live), std::move(made));
+}
+
+// Slurm gives a node away the moment that a job ends, so what it says is free may be in use.
+void BridgeSafety::judge_neighbours(const Bound& made) {
+  int cpus = made.cpus;
+  for (const auto& [uid, other] : bound_) {
+    if (other.node != made.node || kubelet_.over(uid)) continue;
+    cpus += other.cpus;
+    if (!is_long_over(other.job)) continue;
+    violate(fmt::format("{} is bound to {}, where containers of {} still run, whose job {} is over",
+                        made.name, made.node, other.name, other.job));
+  }
+  const SlurmNode* const node = slurm_api_.model().node(made.node);
+  if (node != nullptr && cpus > node->cpus) {
+    violate(fmt::format("{} is bound to {}, where containers now use {} of {} CPUs", made.name,
+                        made.node, cpus, node->cpus));
+  }
+}
+
+// For long enough that the bridge must have heard.
+bool BridgeSafety::is_long_over(std::uint32_t id) {
+  const SlurmJob* const job = slurm_api_.model().job(id);
+  if (job == nullptr) return true;
+  return job->over() && WallTime(seconds(job->ended)) + kRace < executor_.clock().wall_now();
+}
+
+void BridgeSafety::judge_opening(const std::string& node) {
+  for (const auto& [uid, one] : bound_) {
+    if (one.node != node || kubelet_.over(uid) || !is_long_over(one.job)) continue;
+    violate(fmt::format("{} is given to others while {} of job {} runs there", node, one.name,
+                        one.job));
+  }
 }
 
 void BridgeSafety::judge_deletion(const std::string& key, const json::Value& options) {

@@ -5,13 +5,15 @@
 // that moment. Also the account of everything that happened. Owned by the test; lives on one loop.
 //
 // The rules:
-//  - a pod gets only a node that its job holds, and none that another pod of the job uses;
+//  - a pod gets only a node that its job holds, and none that another pod of the job uses, nor one
+//    with containers of a job that is over; all containers on a node never use more than it has;
 //  - no pod has two jobs that live, and none is asked for where the pod is over or being deleted;
 //  - no job ends by the bridge while a container of one of its pods may run;
 //  - no pod is deleted by the bridge while its job lives or for a job that it ended itself, and
 //  none
 //    leaves the API server before its containers have ended;
-//  - a node that Slurm believes to be free of a job whose containers still run there is drained.
+//  - a node that Slurm believes to be free of a job whose containers still run there is drained,
+//    and no drain is lifted before they have ended.
 // Somebody may change something between the bridge's last look and its write. Such a race is
 // excused, and only such.
 #pragma once
@@ -59,9 +61,13 @@ class BridgeSafety {
   struct Bound {
     std::string name, node;
     std::uint32_t job = 0;
+    int cpus = 0;
   };
 
   void judge_binding(const std::string& key);
+  void judge_neighbours(const Bound& made);
+  void judge_opening(const std::string& node);
+  bool is_long_over(std::uint32_t id);
   void judge_deletion(const std::string& key, const json::Value& options);
   void judge_request(std::uint32_t id);
   void judge_owners(std::uint32_t id);

@@ -10,9 +10,6 @@ std::size_t count(const std::vector<Member>& members, PodStage stage) {
       members.begin(), members.end(), [&](const Member& one) { return one.stage == stage; }));
 }
 
-bool uses_a_node(PodStage stage) {
-  return stage == PodStage::kRunning || stage == PodStage::kEnding;
-}
 bool is_done(PodStage stage) { return stage == PodStage::kOver || stage == PodStage::kGone; }
 
 // The job holds its nodes for these pods.
@@ -36,7 +33,6 @@ JobPlan plan_pending(const std::vector<Member>& members, std::int32_t min_member
     if (one.stage == PodStage::kWaiting && !enough) plan.detach.push_back(one.pod);
     // It ran and was put back into the queue: what still runs has no place any more.
     if (one.stage == PodStage::kRunning) plan.remove.push_back(one.pod);
-    if (uses_a_node(one.stage)) plan.hold.push_back(one.pod);
   }
   plan.cancel = !enough;
   plan.waiting = enough;
@@ -52,7 +48,6 @@ JobPlan plan_ended(const std::vector<Member>& members) {
     if (one.stage == PodStage::kWaiting || one.stage == PodStage::kRunning) {
       plan.remove.push_back(one.pod);
     }
-    if (uses_a_node(one.stage)) plan.hold.push_back(one.pod);
   }
   return plan;
 }
@@ -64,7 +59,6 @@ JobPlan plan_forgotten(const std::vector<Member>& members) {
   for (const Member& one : members) {
     if (is_done(one.stage)) plan.let_go.push_back(one.pod);
     if (one.stage == PodStage::kWaiting) plan.detach.push_back(one.pod);
-    if (uses_a_node(one.stage)) plan.hold.push_back(one.pod);
   }
   return plan;
 }

@@ -41,8 +41,6 @@ struct JobPlan {
   std::vector<PodPtr> detach;
   // Nothing of them is left on a node; the finalizer is taken off after `cancel` is done.
   std::vector<PodPtr> let_go;
-  // Use nodes that Slurm believes to be free: those are kept from others until they have ended.
-  std::vector<PodPtr> hold;
   bool cancel = false;   // The job has nobody left, or not enough.
   bool waiting = false;  // For Slurm to start it.
   bool over = false;     // The job has ended, whatever its pods do.

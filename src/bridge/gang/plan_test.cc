@@ -33,7 +33,7 @@ std::vector<std::string> names(const std::vector<PodPtr>& pods) {
 
 bool does_nothing(const JobPlan& plan) {
   return plan.bind.empty() && plan.remove.empty() && plan.detach.empty() && plan.let_go.empty() &&
-         plan.hold.empty() && !plan.cancel;
+         !plan.cancel;
 }
 
 TEST(GangPlan, WithoutSlurmsWordNothingIsDone) {
@@ -78,7 +78,7 @@ TEST(GangPlan, AJobThatWaitsIsWithdrawnWhenItsGangIsNoLongerWhole) {
   EXPECT_THAT(enough.detach, IsEmpty());
 }
 
-TEST(GangPlan, PodsEndWithTheirJobOnNodesThatAreKeptForThem) {
+TEST(GangPlan, PodsEndWithTheirJob) {
   for (const JobState state :
        {JobState(JobState::Base::kCancelled), JobState(JobState::Base::kPreempted),
         JobState(JobState::Base::kTimeout), JobState(JobState::Base::kNodeFail)}) {
@@ -86,7 +86,6 @@ TEST(GangPlan, PodsEndWithTheirJobOnNodesThatAreKeptForThem) {
                                    member("c", PodStage::kOver), member("d", PodStage::kWaiting)},
                                   job_in(state), 4);
     EXPECT_THAT(names(plan.remove), ElementsAre("a", "d")) << state.to_string();
-    EXPECT_THAT(names(plan.hold), ElementsAre("a", "b"));
     EXPECT_THAT(names(plan.let_go), ElementsAre("c"));
     EXPECT_FALSE(plan.cancel);
     EXPECT_TRUE(plan.over);
@@ -97,7 +96,6 @@ TEST(GangPlan, AJobThatWasPutBackIntoTheQueueHasNoPlaceForWhatRuns) {
   const JobPlan plan =
       plan_job({member("a", PodStage::kRunning)}, job_in(JobState::Base::kPending), 1);
   EXPECT_THAT(names(plan.remove), ElementsAre("a"));
-  EXPECT_THAT(names(plan.hold), ElementsAre("a"));
   EXPECT_TRUE(plan.cancel);
 }
 
@@ -106,7 +104,6 @@ TEST(GangPlan, NobodysWorkEndsBecauseSlurmForgotItsJob) {
                                  member("c", PodStage::kOver)},
                                 kForgotten, 1);
   EXPECT_THAT(plan.remove, IsEmpty());
-  EXPECT_THAT(names(plan.hold), ElementsAre("a"));
   EXPECT_THAT(names(plan.detach), ElementsAre("b"));
   EXPECT_THAT(names(plan.let_go), ElementsAre("c"));
   EXPECT_FALSE(plan.cancel);

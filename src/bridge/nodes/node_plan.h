@@ -35,7 +35,7 @@ struct NodeView {
   std::string name;                          // Slurm's.
   std::shared_ptr<const kube::Node> node;    // Null: Kubernetes has none, as a synced store says.
   std::shared_ptr<const slurm::Node> slurm;  // Null: Slurm has none, as a fresh list says.
-  std::string hold;                          // NodeHolds::reason()
+  std::string hold;                          // Why its cores are in use though Slurm sees it free.
   Inventory devices = {};                    // Of the Kubernetes node.
 };
 

@@ -4,7 +4,10 @@
 
 #include <utility>
 
+#include "base/hostlist.h"
+#include "bridge/gang/pod_stage.h"
 #include "bridge/names.h"
+#include "bridge/sync/pod_writes.h"
 #include "slurm/errors.h"
 #include "slurm/nodes.h"
 
@@ -27,20 +30,23 @@ constexpr std::size_t kSlurmWorkers = 1024;
 // A node that is made anew is drained, removed, made and told about.
 constexpr int kMostSteps = 6;
 
-bool holds_its_node(const kube::Pod& pod) {
-  return !pod.node_name.view().empty() && !pod.terminal() && pod.meta.labels.contains(kJobIdLabel);
+// Nothing has changed of what the pod means for its node.
+bool is_same_tenant(const kube::Pod& before, const kube::Pod& after, const kube::Node& node) {
+  return job_of(before) == job_of(after) && stage_of(before, &node) == stage_of(after, &node);
+}
+// Nor of which nodes a job has, and for whom.
+bool is_same_tenant(const slurm::Job& before, const slurm::Job& after) {
+  return has_nodes(before) == has_nodes(after) && before.nodes == after.nodes &&
+         before.admin_comment == after.admin_comment && before.extra == after.extra;
 }
 
 bool is_external(const kube::Node& node) { return node.meta.labels.contains(kExternalNodeLabel); }
 
 }  // namespace
 
-NodeSync::NodeSync(World& world, NodeHolds& holds)
+NodeSync::NodeSync(World& world, Tenants& tenants)
     : world_(world),
-      holds_(holds),
-      by_node_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
-        if (holds_its_node(pod)) values.push_back(pod.node_name.str());
-      })),
+      tenants_(tenants),
       registrar_(world.slurm),
       limit_(world.manager.executor().clock()) {
   watch_kube(
@@ -58,6 +64,7 @@ NodeSync::NodeSync(World& world, NodeHolds& holds)
 // By the name of the Kubernetes node.
 void NodeSync::watch_kube(Controller& queue) {
   queue.wait_for(world_.system);
+  queue.wait_for(world_.cache.jobs());
   queue.watch(world_.nodes);
   queue.watch<slurm::Node>(world_.cache.nodes(),
                            [this](const auto& before, const auto& after, Controller& to) {
@@ -71,9 +78,6 @@ void NodeSync::watch_kube(Controller& queue) {
                                     if (is_external(*node)) to.enqueue(node->meta.key());
                                   });
                                 });
-  holds_.on_change([this, &queue](std::string_view name) {
-    if (const auto node = world_.kube_node(name)) queue.enqueue(node->meta.key());
-  });
 }
 
 // By the name of the Slurm node.
@@ -83,14 +87,18 @@ void NodeSync::watch_slurm(Controller& queue) {
     if (before) to.enqueue(Key({}, World::slurm_name(*before)));
     if (after) to.enqueue(Key({}, World::slurm_name(*after)));
   });
-  queue.watch<kube::Pod>(world_.pods,
-                         [this](const auto& before, const auto& after, Controller& to) {
-                           if (!before || (after && holds_its_node(*after))) return;
-                           const auto node = world_.nodes.get({}, before->node_name);
-                           if (!node) return;
-                           const std::string name = World::slurm_name(*node);
-                           if (!world_.cache.nodes().get({}, name)) to.enqueue(Key({}, name));
-                         });
+  queue.watch<kube::Pod>(
+      world_.pods, [this](const auto& before, const auto& after, Controller& to) {
+        const auto node = world_.nodes.get({}, (after ? *after : *before).node_name);
+        if (!node || (before && after && is_same_tenant(*before, *after, *node))) return;
+        to.enqueue(Key({}, World::slurm_name(*node)));
+      });
+  queue.watch<slurm::Job>(world_.cache.jobs(),
+                          [this](const auto& before, const auto& after, Controller& to) {
+                            if (before && after && is_same_tenant(*before, *after)) return;
+                            if (before) enqueue_nodes(*before, to);
+                            if (after) enqueue_nodes(*after, to);
+                          });
   queue.watch<kube::ResourceSlice>(
       world_.slices, [this](const auto& before, const auto& after, Controller& to) {
         const auto node = world_.nodes.get({}, (after ? *after : *before).node_name);
@@ -105,11 +113,21 @@ void NodeSync::watch_slurm(Controller& queue) {
                                       to.enqueue(Key({}, World::slurm_name(*node)));
                                   });
                                 });
-  holds_.on_change([&queue](std::string_view name) { queue.enqueue(Key({}, name)); });
+}
+
+// Pods are on nodes that their job has or had.
+void NodeSync::enqueue_nodes(const slurm::Job& job, Controller& to) const {
+  if (job.nodes.empty()) return;
+  const auto names = expand_hostlist(job.nodes);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (world_.kube_node(name)) to.enqueue(Key({}, name));
+  }
 }
 
 bool NodeSync::is_fresh() const {
-  return world_.cache.nodes_freshness().fresh() && world_.cache.partitions_freshness().fresh();
+  return world_.cache.nodes_freshness().fresh() && world_.cache.partitions_freshness().fresh() &&
+         world_.cache.jobs_freshness().fresh();
 }
 
 NodeRules NodeSync::rules() const {
@@ -119,21 +137,17 @@ NodeRules NodeSync::rules() const {
 }
 
 NodeView NodeSync::view_of(const std::string& slurm_name) const {
-  NodeView view{slurm_name, world_.kube_node(slurm_name), world_.cache.nodes().get({}, slurm_name),
-                holds_.reason(slurm_name)};
-  if (view.node) {
-    view.devices =
-        inventory_of(world_.slices_of(view.node->meta.name), world_.config.device_classes);
-  }
-  // Slurm has lost the node, and all that it knew of its use with it; a new one would look free.
-  if (view.node && !view.slurm && view.hold.empty() && runs_pods(*view.node)) {
+  NodeView view{
+      slurm_name, world_.kube_node(slurm_name), world_.cache.nodes().get({}, slurm_name), {}};
+  if (!view.node) return view;
+  view.devices = inventory_of(world_.slices_of(view.node->meta.name), world_.config.device_classes);
+  if (!view.slurm && !tenants_.on(*view.node).empty()) {
+    // Slurm has lost the node, and all that it knew of its use with it; a new one would look free.
     view.hold = "pods of jobs that Slurm no longer knows run there";
+  } else if (const slurm::JobId job = tenants_.overdue(*view.node)) {
+    view.hold = fmt::format("pods of job {} are still there", job.text());
   }
   return view;
-}
-
-bool NodeSync::runs_pods(const kube::Node& node) const {
-  return !world_.pods.find(by_node_, node.meta.name).empty();
 }
 
 void NodeSync::tell(const NodeView& view, EventType type, std::string_view reason,
@@ -191,6 +205,7 @@ Task<Result<Requeue>> NodeSync::reconcile_slurm(Key key) {
     SlurmStep next = slurm_step(view, known);
     if (next.kind != Kind::kNone && next.kind != Kind::kCreate) {
       MS_CO_CHECK(co_await world_.cache.refresh_node(key.name));
+      if (view.node) MS_CO_CHECK(co_await tenants_.confirm_overdue(view.node));
       view = view_of(key.name);
       next = slurm_step(view, known);
     }

@@ -6,16 +6,16 @@
 // here it is done, and both sides are read again. Owned by the app; lives on the control loop.
 //
 // Nothing is done before everything has been seen once, nor while Slurm's lists are stale. Before
-// Slurm is told anything about a node, the node is read again; what was written by an administrator
-// since the last list must not be lost.
+// Slurm is told anything about a node, the node is read again, and the jobs of pods that seem to
+// have no right to it; what was written by an administrator since the last list must not be lost.
 #pragma once
 
 #include <string>
 
-#include "bridge/nodes/node_holds.h"
 #include "bridge/nodes/node_plan.h"
 #include "bridge/nodes/node_registrar.h"
 #include "bridge/nodes/removal_limit.h"
+#include "bridge/nodes/tenants.h"
 #include "bridge/sync/world.h"
 #include "control/controller.h"
 #include "kube/core_objects.h"
@@ -25,7 +25,7 @@ namespace mainspring::bridge {
 class NodeSync {
  public:
   // Both must outlive it.
-  NodeSync(World& world, NodeHolds& holds);
+  NodeSync(World& world, Tenants& tenants);
   NodeSync(const NodeSync&) = delete;
   NodeSync& operator=(const NodeSync&) = delete;
 
@@ -35,8 +35,8 @@ class NodeSync {
   Task<Result<control::Requeue>> reconcile_kube(control::Key key);
   Task<Result<control::Requeue>> reconcile_slurm(control::Key key);
 
+  void enqueue_nodes(const slurm::Job& job, control::Controller& to) const;
   bool is_fresh() const;
-  bool runs_pods(const kube::Node& node) const;
   NodeRules rules() const;
   NodeView view_of(const std::string& slurm_name) const;
   bool may_remove(const NodeView& view);
@@ -48,9 +48,7 @@ class NodeSync {
             std::string_view action, std::string note) const;
 
   World& world_;
-  NodeHolds& holds_;
-  // Only kube-system, whose UID stands for the cluster.
-  Store<kube::Pod>::IndexId by_node_;  // Those of jobs that have not ended.
+  Tenants& tenants_;
   NodeRegistrar registrar_;
   RemovalLimit limit_;
 };

@@ -255,6 +255,11 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     node_of.emplace(all[i]->meta.uid, nodes[(*chosen)[i]].node->meta.name);
   }
+  MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, node_of));
+  if (!taken.empty()) {
+    MS_CO_CHECK(co_await show(unbound, taken));
+    co_return Requeue{seconds(1)};
+  }
   bool ready = true;
   for (const PodPtr& pod : unbound) {
     MS_CO_TRY(const bool one, co_await volumes_.ready_on(pod, node_of.at(pod->meta.uid)));
@@ -307,7 +312,8 @@ Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string
   } else {
     MS_CO_CHECK(co_await guard(pod));
   }
-  recent_.give(pod->meta.uid, job, node);
+  recent_.give(pod, job, node);
+  recent_.send(pod->meta.uid, world_.manager.executor().now());
   MS_CO_TRY(const bool bound, co_await bind_pod(&world_, pod, job, std::move(node)));
   if (bound) recent_.bound(pod->meta.uid);
   co_return Result<void>();

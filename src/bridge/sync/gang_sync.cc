@@ -30,7 +30,7 @@ constexpr std::size_t kMostSwept = 20;  // A round.
 // What Slurm no longer knows the job of.
 void add_forgotten(JobPlan& plan, const std::vector<Member>& members) {
   JobPlan other = plan_job(members, {JobKnowledge::Kind::kForgotten, nullptr}, 0);
-  for (auto list : {&JobPlan::detach, &JobPlan::let_go, &JobPlan::hold}) {
+  for (auto list : {&JobPlan::detach, &JobPlan::let_go}) {
     (plan.*list).insert((plan.*list).end(), (other.*list).begin(), (other.*list).end());
   }
 }
@@ -43,9 +43,9 @@ Requeue sooner(Requeue a, Requeue b) {
 
 }  // namespace
 
-GangSync::GangSync(World& world, NodeHolds& holds)
+GangSync::GangSync(World& world, Tenants& tenants)
     : world_(world),
-      holds_(holds),
+      tenants_(tenants),
       roots_(world),
       volumes_(world),
       devices_(world),
@@ -78,12 +78,7 @@ void GangSync::watch(control::Controller& queue) {
     }
     // Where the last pod of a job goes, so does what was kept of it.
     const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
-    if (job && world_.pods.find(by_job_, job.text()).empty()) {
-      if (const auto note = notes_.find(job); note != notes_.end()) {
-        for (const std::string& node : note->second.held) holds_.release(node, job);
-        notes_.erase(note);
-      }
-    }
+    if (job && world_.pods.find(by_job_, job.text()).empty()) notes_.erase(job);
   });
   queue.wait_for(world_.nodes);
   queue.wait_for(world_.system);
@@ -249,7 +244,6 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, boo
     plan = plan_job(members, known, has_quorum ? 1 : facts.shape.min_members);
   }
   add_forgotten(plan, strangers);
-  hold(job, plan.hold);
 
   if (!plan.remove.empty() && !plan.over) {
     // Only an end is final. That it waits or is suspended may be what it did before it started.
@@ -343,27 +337,6 @@ GangSync::Note& GangSync::follow(slurm::JobId job) {
   Note& note = notes_[job];
   if (!note.interest) note.interest = world_.cache.follow(job);
   return note;
-}
-
-void GangSync::hold(slurm::JobId job, const Pods& pods) {
-  std::set<std::string> wanted;
-  for (const PodPtr& pod : pods) {
-    if (const auto node = world_.nodes.get({}, pod->node_name)) {
-      wanted.insert(World::slurm_name(*node));
-    }
-  }
-  const auto note = notes_.find(job);
-  if (wanted.empty() && (note == notes_.end() || note->second.held.empty())) return;
-  std::set<std::string>& held = notes_[job].held;
-  for (const std::string& node : wanted) {
-    if (!held.contains(node)) {
-      holds_.hold(node, job, fmt::format("pods of job {} are still there", job.text()));
-    }
-  }
-  for (const std::string& node : held) {
-    if (!wanted.contains(node)) holds_.release(node, job);
-  }
-  held = std::move(wanted);
 }
 
 Task<Result<void>> GangSync::for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work) {

@@ -19,7 +19,7 @@
 #include "bridge/devices/device_claims.h"
 #include "bridge/gang/grouping.h"
 #include "bridge/gang/plan.h"
-#include "bridge/nodes/node_holds.h"
+#include "bridge/nodes/tenants.h"
 #include "bridge/sync/recent_writes.h"
 #include "bridge/sync/roots.h"
 #include "bridge/sync/submission.h"
@@ -32,7 +32,7 @@ namespace mainspring::bridge {
 class GangSync {
  public:
   // Both must outlive it.
-  GangSync(World& world, NodeHolds& holds);
+  GangSync(World& world, Tenants& tenants);
 
  private:
   using Pods = std::vector<PodPtr>;
@@ -43,11 +43,10 @@ class GangSync {
   // What is kept of a job while pods carry its id.
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
-    std::string sent;            // The request that Slurm has, where we know it.
-    std::set<std::string> held;  // Nodes that we hold for its pods.
-    TimePoint asked{};           // When it was asked for, where we did.
-    int failures = 0;            // To bind, in a row.
-    bool told = false;           // Its end, to the pods.
+    std::string sent;   // The request that Slurm has, where we know it.
+    TimePoint asked{};  // When it was asked for, where we did.
+    int failures = 0;   // To bind, in a row.
+    bool told = false;  // Its end, to the pods.
   };
   struct Gathered {
     std::map<slurm::JobId, Pods> by_job;
@@ -96,6 +95,8 @@ class GangSync {
   Task<Result<void>> guard_early(control::Key key, Pods pods);
   Task<Result<void>> stop_guarding(control::Key key, Pods pods);
   Task<Result<void>> unmark(PodPtr pod);
+  Task<Result<std::string>> why_not_free(JobPtr job, Pods unbound,
+                                         std::map<std::string, std::string> node_of);
   Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
   Task<Result<std::optional<control::Requeue>>> promise_devices(
       JobPtr job, Pods unbound, std::map<std::string, std::string> node_of, bool others);
@@ -113,7 +114,6 @@ class GangSync {
   Task<Result<void>> end_unclaimed(Unclaimed one);
 
   Note& follow(slurm::JobId job);
-  void hold(slurm::JobId job, const Pods& pods);
   void set_unsure(const Pods& pods, bool unsure);
   void tell(const Pods& pods, control::EventType type, std::string_view reason,
             const std::string& text);
@@ -122,7 +122,7 @@ class GangSync {
   Duration until_next_look() const;
 
   World& world_;
-  NodeHolds& holds_;
+  Tenants& tenants_;
   Roots roots_;
   Volumes volumes_;
   DeviceClaims devices_;

@@ -12,8 +12,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
+#include "bridge/gang/gang.h"
 #include "slurm/job_id.h"
 
 namespace mainspring::bridge {
@@ -21,16 +23,20 @@ namespace mainspring::bridge {
 class RecentWrites {
  public:
   // The node that a pod has of a job, whether or not the API server has heard of it.
-  void give(const std::string& uid, slurm::JobId job, std::string node) {
-    Place& place = places_[uid];
-    if (place.job != job || place.node != node) place = {job, std::move(node), false};
+  void give(const PodPtr& pod, slurm::JobId job, const std::string& node) {
+    Place& place = places_[pod->meta.uid];
+    if (place.job != job || place.node != node) place = {pod, job, node, {}, false};
   }
   std::string_view given(std::string_view uid, slurm::JobId job) const {
     const auto at = places_.find(uid);
     return at != places_.end() && at->second.job == job ? std::string_view(at->second.node) : "";
   }
 
-  // The API server has bound it there, which is for good.
+  // The API server is asked to bind it there.
+  void send(std::string_view uid, TimePoint now) {
+    if (const auto at = places_.find(uid); at != places_.end()) at->second.sent = now;
+  }
+  // It has, which is for good.
   void bound(std::string_view uid) {
     if (const auto at = places_.find(uid); at != places_.end()) at->second.bound = true;
   }
@@ -38,6 +44,22 @@ class RecentWrites {
   slurm::JobId bound_for(std::string_view uid) const {
     const auto at = places_.find(uid);
     return at != places_.end() && at->second.bound ? at->second.job : slurm::JobId();
+  }
+
+  // Those that have a place there which the store does not show.
+  struct Unseen {
+    PodPtr pod;
+    slurm::JobId job;
+    bool maybe_there = false;  // It was sent there; an answer may have been lost.
+  };
+  std::vector<Unseen> unseen_on(std::string_view node, TimePoint now) const {
+    std::vector<Unseen> out;
+    for (const auto& [uid, place] : places_) {
+      if (place.node != node) continue;
+      const bool just_sent = place.sent && now < *place.sent + kAWhile;
+      out.push_back({place.pod, place.job, place.bound || just_sent});
+    }
+    return out;
   }
 
   // Whether it has our finalizer, until the store says the same; unset: as the store says.
@@ -69,8 +91,10 @@ class RecentWrites {
 
  private:
   struct Place {
+    PodPtr pod;
     slurm::JobId job;
     std::string node;
+    std::optional<TimePoint> sent;
     bool bound = false;
   };
   template <class T>

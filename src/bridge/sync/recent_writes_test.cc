@@ -6,10 +6,17 @@ namespace mainspring::bridge {
 namespace {
 
 const slurm::JobId kJob(7), kOther(8);
+const TimePoint kStart{};
+
+PodPtr pod_named(const char* uid) {
+  auto pod = std::make_shared<kube::Pod>();
+  pod->meta.uid = uid;
+  return pod;
+}
 
 TEST(RecentWrites, APodKeepsTheNodeThatItsJobGaveIt) {
   RecentWrites recent;
-  recent.give("a", kJob, "n1");
+  recent.give(pod_named("a"), kJob, "n1");
   EXPECT_EQ(recent.given("a", kJob), "n1");
   EXPECT_EQ(recent.given("a", kOther), "") << "another job has other nodes";
   EXPECT_EQ(recent.given("b", kJob), "");
@@ -21,13 +28,34 @@ TEST(RecentWrites, OnlyWhatTheApiServerHasBoundIsBound) {
   RecentWrites recent;
   recent.bound("a");
   EXPECT_FALSE(recent.bound_for("a")) << "nobody gave it a node";
-  recent.give("a", kJob, "n1");
+  recent.give(pod_named("a"), kJob, "n1");
   EXPECT_FALSE(recent.bound_for("a"));
   recent.bound("a");
-  recent.give("a", kJob, "n1");
+  recent.give(pod_named("a"), kJob, "n1");
   EXPECT_EQ(recent.bound_for("a"), kJob) << "the same again is no news";
   recent.forget("a");
   EXPECT_FALSE(recent.bound_for("a"));
+}
+
+TEST(RecentWrites, APodMayBeWhereItWasSentUntilTheStoreShowsItOrAWhileHasPassed) {
+  RecentWrites recent;
+  const auto is_there = [&](TimePoint now) {
+    const auto unseen = recent.unseen_on("n1", now);
+    return !unseen.empty() && unseen.front().maybe_there;
+  };
+  recent.give(pod_named("a"), kJob, "n1");
+  ASSERT_EQ(recent.unseen_on("n1", kStart).size(), 1) << "it is on its way";
+  EXPECT_EQ(recent.unseen_on("n1", kStart).front().job, kJob);
+  EXPECT_TRUE(recent.unseen_on("n2", kStart).empty());
+  EXPECT_FALSE(is_there(kStart));
+  recent.send("a", kStart);
+  EXPECT_TRUE(is_there(kStart)) << "the answer may be lost";
+  const TimePoint later = kStart + RecentWrites::kAWhile;
+  EXPECT_FALSE(is_there(later));
+  recent.bound("a");
+  EXPECT_TRUE(is_there(later));
+  recent.shows_node("a");
+  EXPECT_TRUE(recent.unseen_on("n1", kStart).empty());
 }
 
 TEST(RecentWrites, TheStoreIsBelievedAgainAWhileAfterAPodWasLetGo) {
