@@ -108,6 +108,22 @@ TEST_F(BridgeNodes, AnAdministratorsDrainIsShownAndStays) {
   EXPECT_EQ(scene.node_condition("n1", "SlurmReady"), "True TakesJobs");
 }
 
+TEST_F(BridgeNodes, ANodeThatAnAdministratorPutDownKeepsItsReasonAndItsCordon) {
+  scene.options.config.cordon_nodes = true;
+  scene.add_node("n1");
+  scene.start();
+  update("n1", "DOWN", "burnt");
+  scene.settle(minutes(1));
+  scene.change_node("n1", "{status: {conditions: [{type: Ready, status: 'False'}]}}", "status");
+  scene.settle(minutes(1));
+  EXPECT_EQ(reason("n1"), "burnt");
+  EXPECT_FALSE(drained("n1"));
+  EXPECT_EQ(scene.node_at("n1", "/spec/unschedulable"), "true");
+  scene.remove_node("n1");
+  scene.settle(minutes(1));
+  EXPECT_EQ(scene.slurm_node("n1"), nullptr) << "of a node that is gone nothing stays";
+}
+
 TEST_F(BridgeNodes, AnAdministratorsDrainThatWeHaveNotSeenYetStaysToo) {
   scene.add_node("n1");
   scene.start();
@@ -211,9 +227,9 @@ TEST_F(BridgeNodes, ManyAtOnceGoSlowlyAndLoudly) {
                       "{metadata: {labels: {scheduler.slinky.slurm.net/external-node: null}}}");
   }
   scene.settle(seconds(20));
-  EXPECT_EQ(scene.slurm.model().nodes().size(), 20);
+  EXPECT_EQ(scene.slurm.model().nodes().size(), 27);
   EXPECT_THAT(scene.kube_writes, Contains("event RemovalsLimited"));
-  scene.settle(minutes(3));
+  scene.settle(minutes(20));
   EXPECT_EQ(scene.slurm.model().nodes().size(), 0);
 }
 

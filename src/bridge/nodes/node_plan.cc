@@ -143,6 +143,8 @@ SlurmStep step(Kind kind, std::string why) {
 
 // `cause`: why it should be drained; "" where it should not.
 SlurmStep drain_step(const slurm::Node& node, const std::string& cause) {
+  // Whoever put it down takes it back, and the reason says who that was.
+  if (node.state.is_down() && !is_our_reason(node.reason)) return {};
   const bool drained = node.state.has(Flag::kDrain);
   const bool ours = drained && is_our_reason(node.reason);
   if (cause.empty()) return ours ? step(Kind::kUndrain, {}) : SlurmStep{};
@@ -162,7 +164,9 @@ SlurmStep removal_step(const NodeView& view, const NodeRules& rules) {
   const std::string why = view.node ? fmt::format("Kubernetes node {} is no longer given to Slurm",
                                                   view.node->meta.name)
                                     : "its Kubernetes node is gone";
-  if (view.slurm->state.is_drained() && view.hold.empty() && is_removable(*view.slurm)) {
+  const slurm::NodeState& state = view.slurm->state;
+  const bool unused = state.is_drained() || state.is_down();
+  if (unused && view.hold.empty() && is_removable(*view.slurm)) {
     return step(Kind::kRemove, why);
   }
   return drain_step(*view.slurm, our_reason(why));

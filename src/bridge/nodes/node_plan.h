@@ -11,7 +11,7 @@
 // removed. All others are left alone.
 //
 // Whose drain: only one whose reason begins with kReasonPrefix is ours to lift or to explain anew.
-// An administrator's stays, also over a change of size.
+// An administrator's stays, also over a change of size, and so does a node that was put down.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // bridge/nodes/removal_limit.h
 //
 // RemovalLimit: how many nodes may be removed from Slurm: of all that are there a tenth a minute,
-// and ten where that is more. Whatever goes wrong, in our code or in what Kubernetes says, leaves
+// and two where that is more. Whatever goes wrong, in our code or in what Kubernetes says, leaves
 // people time to look. Lives on the control loop.
 #pragma once
 
@@ -20,7 +20,7 @@ class RemovalLimit {
   // Takes one from what is left of this minute; false where nothing is left.
   bool take(std::size_t nodes) {
     constexpr std::size_t kShare = 10;
-    constexpr std::size_t kFew = 10;
+    constexpr std::size_t kFew = 2;
     while (!recent_.empty() && recent_.front() <= clock_.now() - minutes(1)) recent_.pop_front();
     if (recent_.size() >= std::max(kFew, nodes / kShare)) return false;
     recent_.push_back(clock_.now());
