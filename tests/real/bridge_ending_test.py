@@ -8,6 +8,13 @@ from bridge_harness import FINALIZER, JOB, JOB_ID, BridgeTest
 
 class Ending(BridgeTest):
     cluster = "bridge-ending"
+    slurm_lines = (
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+        "PartitionName=sent-back Nodes=slurm-bridge PriorityTier=1 PreemptMode=REQUEUE",
+        "PartitionName=ended Nodes=slurm-bridge PriorityTier=1 PreemptMode=CANCEL",
+        "PartitionName=urgent Nodes=slurm-bridge PriorityTier=9 PreemptMode=OFF",
+    )
 
     def running(self, name: str, **more) -> str:
         """A pod that runs; its job."""
@@ -36,6 +43,43 @@ class Ending(BridgeTest):
         self.assertIn(number, self.held(node))
         self.wait_gone("p")
         self.wait(lambda: not self.slurm.is_draining(node), lambda: f"{node} is open again")
+
+    def test_20c_who_preempts_waits_for_the_containers_of_the_preempted(self):
+        for partition in ("ended", "sent-back"):
+            with self.subTest(partition):
+                self.preempt(f"victim-{partition}", f"urgent-{partition}", partition)
+
+    def preempt(self, victim: str, urgent: str, partition: str):
+        there = {"kubernetes.io/hostname": "n1"}
+        self.kubelet.ends_after[victim] = 6.0
+        self.running(victim, annotations={f"{JOB}partition": partition}, nodeSelector=there)
+        # So that it is in the queue when Slurm can start it.
+        self.slurm.update("n1", state="drain", reason="not-yet")
+        self.pod(urgent, annotations={f"{JOB}partition": "urgent"}, nodeSelector=there)
+        number = str(self.wait_job(urgent)["job_id"])
+        with self.bridge.asleep():
+            self.slurm.update("n1", state="resume")
+            self.wait(
+                lambda: self.job(number)["job_state"] == ["RUNNING"],
+                lambda: f"Slurm preempts: {self.job(number)['state_reason']}",
+            )
+        said = set()
+
+        def is_bound() -> bool:
+            bound = self.get(urgent)["spec"].get("nodeName")
+            said.add(self.condition(urgent).get("message", ""))
+            # Looked at afterwards: who is there now was there then.
+            other = self.api.find("Pod", self.ns, victim)
+            if bound and other:
+                self.assertIn(other["status"]["phase"], ("Failed", "Succeeded"))
+            return bool(bound)
+
+        self.wait(is_bound, lambda: f"{urgent} is bound: {self.condition(urgent)}")
+        self.assertTrue(any("are still at work" in text for text in said), said)
+        self.wait_gone(victim)
+        self.finish(urgent)
+        self.wait_ended(number)
+        self.wait(lambda: self.slurm.state("n1") == self.idle(), "n1 is open again")
 
     def test_21_a_deleted_pod_keeps_its_job_until_it_is_dead(self):
         self.kubelet.ends_after["p"] = 5.0

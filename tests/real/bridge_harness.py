@@ -2,6 +2,7 @@
 process, and a kubelet that pretends. Each test method has a namespace of its own, named after the
 number of the scenario in its name, and the same four nodes n1 to n4 with 8 cores and 16 GiB."""
 
+import contextlib
 import json
 import os
 import signal
@@ -74,6 +75,15 @@ class Bridge:
 
     def tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    @contextlib.contextmanager
+    def asleep(self):
+        """It sees nothing of what happens meanwhile, and then all of it at once."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
