@@ -43,6 +43,8 @@ inline constexpr std::string_view kTopologyAnnotation = "topology.slinky.slurm.n
 inline constexpr std::string_view kManagedTaint = "slinky.slurm.net/managed-node";
 // "2x16x2": sockets, cores of each, threads of each, where the node's CPUs are not simply cores.
 inline constexpr std::string_view kCpuTopologyAnnotation = "mainspring.slurm.net/cpu-topology";
+// "cpu=500m,memory=2Gi": what of the node is not for Slurm, besides the pods of DaemonSets.
+inline constexpr std::string_view kReservedAnnotation = "mainspring.slurm.net/reserved";
 // On a node that we cordoned because Slurm does not give it out: why.
 inline constexpr std::string_view kCordonAnnotation = "mainspring.slurm.net/cordoned";
 // Whether Slurm gives the node to jobs.

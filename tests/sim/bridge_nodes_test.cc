@@ -275,6 +275,36 @@ TEST_F(BridgeNodes, ASmallerNodeIsMadeAnewWhenItsJobsAreDone) {
   EXPECT_FALSE(drained("n1"));
 }
 
+TEST_F(BridgeNodes, WhatDaemonSetsTakeIsLeftOutOnceTheNodeIsIdle) {
+  scene.add_node("n1");
+  scene.start();
+  ASSERT_EQ(scene.slurm_node("n1")->cpus, 8);
+  const std::uint32_t job = scene.run_job("n1");
+  scene.add(R"(
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: net, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: net}}
+  template:
+    metadata: {labels: {app: net}}
+    spec:
+      tolerations: [{operator: Exists}]
+      containers: [{name: c, image: i, resources: {requests: {cpu: 250m, memory: 200Mi}}}]
+)");
+  scene.settle(minutes(1));
+  EXPECT_EQ(scene.slurm_node("n1")->cpus, 8);
+  EXPECT_FALSE(drained("n1")) << "all nodes would be drained at once";
+  scene.slurm.model().cancel(job);
+  scene.settle(minutes(1));
+  ASSERT_NE(scene.slurm_node("n1"), nullptr);
+  EXPECT_EQ(scene.slurm_node("n1")->cpus, 7);
+  EXPECT_EQ(scene.slurm_node("n1")->memory, 16384 - 256);
+  scene.slurm_writes.clear();
+  scene.settle(minutes(10));
+  EXPECT_THAT(scene.slurm_writes, IsEmpty());
+}
+
 TEST_F(BridgeNodes, ANodeIsDrainedFromTheEndOfAJobToTheEndOfItsContainers) {
   scene.add_node("n1");
   scene.start();

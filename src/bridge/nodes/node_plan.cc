@@ -33,7 +33,7 @@ NodeMark made_with(const slurm::Node& node, const NodeShape& shape, std::string_
   std::vector<std::string> features(node.features.begin(), node.features.end());
   std::sort(features.begin(), features.end());
   return {std::string(cluster), std::move(features), shape.gpus == 0 ? 0 : gpus_of(node),
-          shape.gpu_class, node.topology.str()};
+          shape.gpu_class,      node.topology.str(), {}};
 }
 
 std::string shrunk(const slurm::Node& node, const NodeShape& shape, const NodeMark& made) {
@@ -62,11 +62,19 @@ bool is_misplaced(const slurm::Node& node, const NodeShape& shape, const NodeMar
          });
 }
 
+// DaemonSets have come or grown since it was made. That they have gone or shrunk is no reason.
+bool is_crowded(const NodeView& view, const NodeShape& shape) {
+  const auto now = shape_of(*view.node, view.name, {}, view.devices, view.daemons);
+  return now && (now->cpus < shape.cpus || now->memory_mb < shape.memory_mb);
+}
+
 // Why it would be better made anew, in no hurry; "" where it is as it should be.
-std::string outgrown(const slurm::Node& node, const NodeShape& shape, const NodeMark& made) {
+std::string outgrown(const NodeView& view, const NodeShape& shape, const NodeMark& made) {
+  const slurm::Node& node = *view.slurm;
   if (shape.cpus > node.cpus || shape.memory_mb > node.real_memory || shape.gpus > made.gpus) {
     return "more of it can be given to pods";
   }
+  if (is_crowded(view, shape)) return "DaemonSets take more of it";
   if (shape.gpu_class != made.gpu_class) return "its devices are of another class";
   // As many CPUs, but which of them Slurm means would not be known.
   if (shape.published_cpus && (node.threads != shape.threads || node.sockets != shape.sockets)) {
@@ -195,14 +203,15 @@ SlurmStep waiting(std::vector<NodeProblem> problems) {
 SlurmStep creation_step(const NodeView& view, const NodeRules& rules) {
   // Slurm can make no node that is drained, so it might start a job before we have drained it.
   if (std::string cause = cause_of(view); !cause.empty()) return waiting(std::move(cause));
-  const auto shape = shape_of(*view.node, view.name, rules.config.partition, view.devices);
+  const auto shape =
+      shape_of(*view.node, view.name, rules.config.partition, view.devices, view.daemons);
   if (!shape) return waiting({{"NotRegistered", shape.error().message()}});
   if (auto problems = missing_partitions(*shape, rules); !problems.empty()) {
     return waiting(std::move(problems));
   }
   SlurmStep next = step(Kind::kCreate, {});
   next.spec = spec_of(*shape);
-  next.comment = to_comment(mark_of(*shape, rules.cluster));
+  next.comment = to_comment(mark_of(*shape, rules.cluster, view.daemons));
   return next;
 }
 
@@ -230,7 +239,7 @@ SlurmStep size_step(const NodeView& view, const NodeShape& shape, const NodeMark
   if (!less.empty()) {
     if (free && drained && !passing) return step(Kind::kRemove, "made anew: " + less);
     if (cause.empty()) cause = our_reason(less);
-  } else if (const std::string better = outgrown(node, shape, made); free && !better.empty()) {
+  } else if (const std::string better = outgrown(view, shape, made); free && !better.empty()) {
     return step(Kind::kRemove, "made anew: " + better);
   }
   return drain_step(node, cause);
@@ -238,7 +247,9 @@ SlurmStep size_step(const NodeView& view, const NodeShape& shape, const NodeMark
 
 // Of a node of ours that is in Slurm and belongs there.
 SlurmStep upkeep_step(const NodeView& view, const NodeRules& rules) {
-  auto shape = shape_of(*view.node, view.name, rules.config.partition, view.devices);
+  const auto mark = parse_mark(view.slurm->comment);
+  auto shape = shape_of(*view.node, view.name, rules.config.partition, view.devices,
+                        mark ? mark->daemons : Reserve{});
   if (!shape) {
     SlurmStep next = drain_step(*view.slurm, cause_of(view));
     next.problems.push_back({"NotUpdated", shape.error().message()});

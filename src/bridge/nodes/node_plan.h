@@ -37,6 +37,7 @@ struct NodeView {
   std::shared_ptr<const slurm::Node> slurm;  // Null: Slurm has none, as a fresh list says.
   std::string hold;                          // Why its cores are in use though Slurm sees it free.
   Inventory devices = {};                    // Of the Kubernetes node.
+  Reserve daemons = {};                      // What DaemonSets have of it now.
 };
 
 struct NodeRules {

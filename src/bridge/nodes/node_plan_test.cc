@@ -394,7 +394,7 @@ TEST_F(Removal, AHeldNodeStaysUntilItsPodsAreGone) {
 }
 
 TEST(NodeMark, IsReadAsItWasWritten) {
-  const NodeMark mark{"c", {"a", "b"}, 8, "gpu.nvidia.com", "t:s"};
+  const NodeMark mark{"c", {"a", "b"}, 8, "gpu.nvidia.com", "t:s", {300, 256}};
   EXPECT_EQ(parse_mark(to_comment(mark)), mark);
   for (const char* const other :
        {"", "{", "{}", "text", R"({"kubernetes":{}})", R"({"kubernetes":1})"}) {

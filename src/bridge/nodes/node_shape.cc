@@ -18,15 +18,36 @@ namespace {
 constexpr std::string_view kMember = "kubernetes";
 
 // Whole ones: what is left over cannot be given out.
-Result<std::int64_t> whole(const kube::Quantities& amounts, std::string_view resource) {
-  MS_TRY(const Quantity amount, amounts.amount(resource));
+Result<std::int64_t> whole(const Quantity& amount) {
   MS_TRY(const std::int64_t rounded, amount.value());
   return Quantity::of_units(rounded) > amount ? rounded - 1 : rounded;
+}
+Result<std::int64_t> whole(const kube::Quantities& amounts, std::string_view resource) {
+  MS_TRY(const Quantity amount, amounts.amount(resource));
+  return whole(amount);
 }
 
 Result<std::int64_t> positive(std::int64_t amount, std::string_view what) {
   if (amount > 0) return amount;
   return fail(Code::kInvalid, fmt::format("the node has no {} allocatable to pods yet", what));
+}
+
+// CPUs and memory of the node that are neither set aside nor the DaemonSets'.
+Result<void> count_room(const kube::Node& node, const Reserve& daemons, NodeShape& shape) {
+  MS_TRY(const SetAside aside, set_aside_on(node));
+  const auto left = [&](std::string_view resource, const Quantity& others,
+                        const Quantity& of_daemons) -> Result<std::int64_t> {
+    MS_TRY(const Quantity amount, node.allocatable.amount(resource));
+    MS_TRY(const Quantity ours, amount.minus(others));
+    MS_TRY(const Quantity rest, ours.minus(of_daemons));
+    return whole(rest);
+  };
+  MS_TRY(const std::int64_t cpus, left("cpu", aside.cpu, Quantity::of_milli(daemons.cpu_milli)));
+  MS_TRY(shape.cpus, positive(cpus, "whole CPU"));
+  MS_TRY(const std::int64_t bytes,
+         left("memory", aside.memory, Quantity::of_units(daemons.memory_mb << 20)));
+  MS_TRY(shape.memory_mb, positive(bytes >> 20, "memory"));
+  return {};
 }
 
 // The first is that of the cluster's own address family.
@@ -69,12 +90,15 @@ Result<std::array<std::int64_t, 3>> parse_cpu_topology(std::string_view text) {
 }
 
 // As many sockets and threads as are known to be there and what is allocatable can be divided by.
-Result<void> divide_cpus(const kube::Node& node, NodeShape& shape) {
+// A core that a DaemonSet has some of is not given out at all.
+Result<void> divide_cpus(const kube::Node& node, bool has_daemons, NodeShape& shape) {
   shape.cores = shape.cpus;
   const auto text = node.meta.annotations.find(kCpuTopologyAnnotation);
   if (!text) return {};
   MS_TRY(const auto known, parse_cpu_topology(*text));
   const auto [sockets, cores, threads] = known;
+  if (has_daemons && shape.cpus > threads) shape.cpus -= shape.cpus % threads;
+  shape.cores = shape.cpus;
   if (shape.cpus % threads != 0) return {};
   shape.threads = threads;
   shape.sockets = shape.cpus % (sockets * threads) == 0 ? sockets : 1;
@@ -133,7 +157,7 @@ Result<void> count_gpus(const kube::Node& node, NodeShape& shape) {
 }  // namespace
 
 Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition,
-                           const Inventory& devices) {
+                           const Inventory& devices, const Reserve& daemons) {
   if (!devices.incomplete.empty()) {
     return fail(Code::kInvalid,
                 fmt::format("the ResourceSlices of pool {} are not all there yet; their driver "
@@ -144,12 +168,9 @@ Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string
   shape.name = std::move(name);
   shape.hostname = node.meta.name;
   MS_TRY(shape.address, internal_address(node));
-  MS_TRY(const std::int64_t cpus, whole(node.allocatable, "cpu"));
-  MS_TRY(shape.cpus, positive(cpus, "whole CPU"));
-  MS_TRY(const std::int64_t bytes, whole(node.allocatable, "memory"));
-  MS_TRY(shape.memory_mb, positive(bytes >> 20, "memory"));
+  MS_CHECK(count_room(node, daemons, shape));
   if (devices.cores.empty()) {
-    MS_CHECK(divide_cpus(node, shape));
+    MS_CHECK(divide_cpus(node, daemons.cpu_milli > 0, shape));
   } else {
     divide_cores(devices, shape);
   }
@@ -189,6 +210,10 @@ std::string to_comment(const NodeMark& mark) {
   if (mark.gpus > 0) inner["gpus"] = mark.gpus;
   if (!mark.gpu_class.empty()) inner["gpuClass"] = mark.gpu_class;
   if (!mark.topology.empty()) inner["topology"] = mark.topology;
+  if (mark.daemons != Reserve{}) {
+    inner["daemons"] = json::Value::object(
+        {{"cpuMilli", mark.daemons.cpu_milli}, {"memoryMb", mark.daemons.memory_mb}});
+  }
   json::Value comment = json::Value::object();
   comment.set(kMember, std::move(inner));
   return json::to_text(comment);
@@ -210,15 +235,22 @@ std::optional<NodeMark> parse_mark(std::string_view comment) {
   for (const std::string_view part : split(partitions, ',')) {
     if (!part.empty()) mark.partitions.emplace_back(part);
   }
-  const json::Value* const gpus = inner->find("gpus");
-  mark.gpus = gpus == nullptr ? 0 : gpus->as_int().value_or(0);
+  const auto number = [](const json::Value& in, std::string_view key) {
+    const json::Value* const found = in.find(key);
+    return found == nullptr ? 0 : found->as_int().value_or(0);
+  };
+  mark.gpus = number(*inner, "gpus");
+  if (const json::Value* const daemons = inner->find("daemons"); daemons != nullptr) {
+    mark.daemons = {number(*daemons, "cpuMilli"), number(*daemons, "memoryMb")};
+  }
   mark.gpu_class = text("gpuClass");
   mark.topology = text("topology");
   return mark;
 }
 
-NodeMark mark_of(const NodeShape& shape, std::string_view cluster) {
-  return {std::string(cluster), shape.partitions, shape.gpus, shape.gpu_class, shape.topology};
+NodeMark mark_of(const NodeShape& shape, std::string_view cluster, const Reserve& daemons) {
+  return {std::string(cluster), shape.partitions, shape.gpus,
+          shape.gpu_class,      shape.topology,   daemons};
 }
 
 std::int64_t gpus_of(const slurm::Node& node) {

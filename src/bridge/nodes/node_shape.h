@@ -3,12 +3,12 @@
 // What Slurm should know of a Kubernetes node that is given to it: its size and where it belongs;
 // and the mark that we leave in Slurm on the nodes that are ours. Values and pure functions.
 //
-// The size is what pods can have (allocatable), not what the machine has: Slurm gives out all of
-// it, and the kubelet refuses what is beyond. CPUs are cores of one socket with one thread each,
-// unless the annotation kCpuTopologyAnnotation says better and what is allocatable can be divided
-// so: Slurm takes sockets times cores times threads for the number of CPUs, whatever else it is
-// told. Where a DRA driver publishes the node's CPUs or GPUs, these are what Slurm gets, so that it
-// can say which.
+// The size is what pods of ours can have: allocatable, less what others have (daemons.h). Slurm
+// gives out all of it, and the kubelet refuses what is beyond. CPUs are cores of one socket with
+// one thread each, unless the annotation kCpuTopologyAnnotation says better and what is allocatable
+// can be divided so: Slurm takes sockets times cores times threads for the number of CPUs, whatever
+// else it is told. Where a DRA driver publishes the node's CPUs or GPUs, these are what Slurm gets,
+// so that it can say which.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 
 #include "base/result.h"
 #include "bridge/devices/inventory.h"
+#include "bridge/nodes/daemons.h"
 #include "kube/node.h"
 #include "slurm/node.h"
 #include "slurm/node_request.h"
@@ -40,9 +41,10 @@ struct NodeShape {
 
   bool operator==(const NodeShape&) const = default;
 };
-// `partition`: where the node belongs if it does not say so itself. kInvalid says what is missing.
+// `partition`: where the node belongs if it does not say so itself. `daemons`: what DaemonSets have
+// of it. kInvalid says what is missing.
 Result<NodeShape> shape_of(const kube::Node& node, std::string name, std::string_view partition,
-                           const Inventory& devices = {});
+                           const Inventory& devices = {}, const Reserve& daemons = {});
 
 slurm::NodeSpec spec_of(const NodeShape& shape);
 
@@ -58,13 +60,14 @@ struct NodeMark {
   std::string gpu_class;
   // As we asked for it; Slurm completes what it was given.
   std::string topology;
+  Reserve daemons = {};  // That was left out of its size.
 
   bool operator==(const NodeMark&) const = default;
 };
 std::string to_comment(const NodeMark& mark);
 // None where the comment is no mark.
 std::optional<NodeMark> parse_mark(std::string_view comment);
-NodeMark mark_of(const NodeShape& shape, std::string_view cluster);
+NodeMark mark_of(const NodeShape& shape, std::string_view cluster, const Reserve& daemons);
 
 // GPUs that Slurm shows, of whatever type.
 std::int64_t gpus_of(const slurm::Node& node);

@@ -107,12 +107,17 @@ void NodeSync::watch_slurm(Controller& queue) {
   queue.watch(world_.cache.nodes());
   queue.watch<slurm::Partition>(world_.cache.partitions(),
                                 [this](const auto& before, const auto& after, Controller& to) {
-                                  if (before && after) return;
-                                  world_.nodes.for_each([&](const auto& node) {
-                                    if (is_external(*node))
-                                      to.enqueue(Key({}, World::slurm_name(*node)));
-                                  });
+                                  if (!before || !after) enqueue_all(to);
                                 });
+  queue.watch<Daemon>(world_.daemons,
+                      [this](const auto&, const auto&, Controller& to) { enqueue_all(to); });
+}
+
+// All that are ours to make.
+void NodeSync::enqueue_all(Controller& to) const {
+  world_.nodes.for_each([&](const auto& node) {
+    if (is_external(*node)) to.enqueue(Key({}, World::slurm_name(*node)));
+  });
 }
 
 // Pods are on nodes that their job has or had.
@@ -141,6 +146,9 @@ NodeView NodeSync::view_of(const std::string& slurm_name) const {
       slurm_name, world_.kube_node(slurm_name), world_.cache.nodes().get({}, slurm_name), {}};
   if (!view.node) return view;
   view.devices = inventory_of(world_.slices_of(view.node->meta.name), world_.config.device_classes);
+  std::vector<std::shared_ptr<const Daemon>> daemons;
+  world_.daemons.for_each([&](const auto& one) { daemons.push_back(one); });
+  view.daemons = reserve_of(daemons, *view.node, world_.config);
   if (!view.slurm && !tenants_.on(*view.node).empty()) {
     // Slurm has lost the node, and all that it knew of its use with it; a new one would look free.
     view.hold = "pods of jobs that Slurm no longer knows run there";

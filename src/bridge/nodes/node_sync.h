@@ -35,6 +35,7 @@ class NodeSync {
   Task<Result<control::Requeue>> reconcile_kube(control::Key key);
   Task<Result<control::Requeue>> reconcile_slurm(control::Key key);
 
+  void enqueue_all(control::Controller& to) const;
   void enqueue_nodes(const slurm::Job& job, control::Controller& to) const;
   bool is_fresh() const;
   NodeRules rules() const;

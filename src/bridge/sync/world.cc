@@ -28,6 +28,7 @@ World::World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions 
           {.field_selector = fmt::format("metadata.name={}", kSystem)})),
       slices(manager.store<kube::ResourceSlice>({.optional = true})),
       claims(manager.store<kube::ResourceClaim>({.optional = true})),
+      daemons(manager.store<Daemon>()),
       by_slurm_name_(nodes.add_index([](const kube::Node& node, std::vector<std::string>& values) {
         values.push_back(slurm_name(node));
       })),

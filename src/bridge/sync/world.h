@@ -14,6 +14,7 @@
 
 #include "base/store.h"
 #include "bridge/config.h"
+#include "bridge/nodes/daemons.h"
 #include "control/manager.h"
 #include "kube/core_objects.h"
 #include "kube/devices.h"
@@ -53,6 +54,7 @@ class World {
   // Both empty where Kubernetes is too old for them.
   Store<kube::ResourceSlice>& slices;
   Store<kube::ResourceClaim>& claims;
+  Store<Daemon>& daemons;  // All DaemonSets.
 
   // Which Kubernetes this is, among several that share one Slurm: the UID of kube-system. Empty
   // where we may not read it; then nothing can be asked of Slurm, for nobody could say whose it is.
