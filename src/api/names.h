@@ -58,6 +58,9 @@ inline constexpr std::string_view kDefaultContainer = "kubectl.kubernetes.io/def
 // Ours. Why the operator cordoned a pod ("scale-in", "update", "node", "deletion", ...). A
 // pod-cordon without it was set by a person and is left alone.
 inline constexpr std::string_view kCordonedFor = "mainspring.slurm.net/cordoned-for";
+// Ours. The reason, somebody else's, under which the operator drained the node of a condemned pod:
+// the drain is ours to lift while Slurm still shows that text.
+inline constexpr std::string_view kDrainedUnder = "mainspring.slurm.net/drained-under";
 // Ours, on the ConfigMap X-config: a hash of those settings that only a restart of slurmctld takes
 // up; see operator/build/config_change.h.
 inline constexpr std::string_view kRestartHash = "mainspring.slurm.net/restart-hash";

@@ -76,4 +76,14 @@ std::optional<kube::Seq<OwnerReference>> wanted_owners(const api::NodeSet& nodes
   return result;
 }
 
+bool is_anothers(const api::NodeSet& nodeset, const kube::Pod& pod,
+                 const kube::PersistentVolumeClaim& claim) {
+  const OwnerReference* const controller = claim.meta.controller();
+  const api::NodeSetSpec& spec = nodeset.spec;
+  if (controller == nullptr || !(spec.delete_claims_when_scaled || spec.delete_claims_when_deleted))
+    return false;
+  return controller->uid != nodeset.meta.uid && controller->uid != pod.meta.uid &&
+         is_made_for(nodeset, pod, claim.meta.name);
+}
+
 }  // namespace mainspring::op

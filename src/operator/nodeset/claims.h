@@ -23,4 +23,9 @@ std::optional<kube::Seq<kube::OwnerReference>> wanted_owners(
     const api::NodeSet& nodeset, const kube::Pod& pod, bool scaled_in,
     const kube::PersistentVolumeClaim& claim);
 
+// Whether the claim is one of the NodeSet's templates for this pod, whose retention the NodeSet
+// decides, and another controller has it.
+bool is_anothers(const api::NodeSet& nodeset, const kube::Pod& pod,
+                 const kube::PersistentVolumeClaim& claim);
+
 }  // namespace mainspring::op

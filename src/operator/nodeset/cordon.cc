@@ -46,13 +46,23 @@ SlurmAction drain(std::string reason) {
   return {.kind = Kind::kDrain, .reason = std::move(reason)};
 }
 
+// Another's reason, but the drain is ours, and the pod says so.
+bool is_borrowed(const kube::Pod& pod, const slurm::Node& node) {
+  return is_foreign(node) && is_drained(node) &&
+         pod.meta.annotations.find(api::annotation::kDrainedUnder) == node.reason.view();
+}
+
 SlurmAction drain_condemned(const kube::Pod& pod, const slurm::Node& node, Cause cause) {
   // Whoever wrote the reason may still need it: another owner to find his drain again, and we to
   // know which node we have put down. Without a reason it is somebody's all the same.
   if (is_foreign(node) || was_put_down(node) || node.reason.empty()) {
     if (is_drained(node)) return {};
     // That it does not respond is what slurmctld says, and nobody who would lift a drain later.
-    if (!node.reason.empty() && !is_lost(node)) return drain(node.reason.str());
+    if (!node.reason.empty() && !is_lost(node)) {
+      SlurmAction action = drain(node.reason.str());
+      action.borrowed = is_foreign(node);
+      return action;
+    }
   }
   std::string reason = about(pod, fmt::format("{}{}", kPendingTermination, to_string(cause)));
   if (is_drained(node) && node.reason == reason) return {};
@@ -116,12 +126,19 @@ Cause wanted_cordon(const WorkerView& worker, Cause condemned) {
   return node_cordoned && !is_left_alone(worker.slurm) ? Cause::kNode : Cause::kNone;
 }
 
+bool has_outdated_note(const WorkerView& worker, Cause cordon) {
+  return worker.slurm.present() && !condemns(cordon) &&
+         worker.pod->meta.annotations.contains(api::annotation::kDrainedUnder) &&
+         !is_borrowed(*worker.pod, *worker.slurm.node);
+}
+
 SlurmAction slurm_action(const WorkerView& worker, Cause cordon, const CordonOptions& options) {
   const kube::Pod& pod = *worker.pod;
   if (!worker.slurm.present() || !is_ours_to_touch(*worker.slurm.node)) return {};
   if (pod.node_name.empty() || pod.meta.deleting() || pod.terminal()) return {};
   const slurm::Node& node = *worker.slurm.node;
   if (condemns(cordon)) return drain_condemned(pod, node, cordon);
+  if (cordon == Cause::kNone && is_borrowed(pod, node)) return {.kind = Kind::kUndrain};
   if (is_left_alone(worker.slurm)) return {};
   if (cordon == Cause::kNone) return lift(pod, node);
   return drain_cordoned(worker, cordon, options);

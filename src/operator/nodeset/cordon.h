@@ -34,10 +34,17 @@ struct SlurmAction {
   };
   Kind kind = Kind::kNone;
   std::string reason;
+  // The reason is another's, whom it must still tell what it told. That the drain is ours is to be
+  // noted on the pod first (annotation::kDrainedUnder).
+  bool borrowed = false;
 };
 
 // `cordon`: the cause of the plan where it condemns the pod, else what wanted_cordon says.
 SlurmAction slurm_action(const WorkerView& worker, Cause cordon, const CordonOptions& options);
+
+// Whether the pod's note of a drain under another's reason has become untrue: the pod stays, and
+// that drain was lifted, by whomever, or the node has another reason.
+bool has_outdated_note(const WorkerView& worker, Cause cordon);
 
 // With our prefix: control characters stripped, newlines and tabs to blanks, trimmed, at most 256
 // characters without the prefix; "unknown" where nothing is left.

@@ -143,6 +143,46 @@ TEST(SlurmAction, LiftsItsOwnDrainsAndNoOthers) {
   });
 }
 
+Sketch drained_under(std::string note, State state, std::string reason) {
+  Sketch sketch = worker(state, std::move(reason));
+  sketch.drained_under = std::move(note);
+  return sketch;
+}
+
+TEST(SlurmAction, LiftsADrainUnderAnothersReasonThatItNotedAsItsOwn) {
+  check({
+      {"ours", drained_under("bad dimm", kDrained, "bad dimm"), Cause::kNone, Kind::kUndrain, ""},
+      {"the pod is still to go", drained_under("bad dimm", kDrained, "bad dimm"), Cause::kScaleIn},
+      {"the node is cordoned", drained_under("bad dimm", kDrained, "bad dimm"), Cause::kNode},
+      {"another text", drained_under("bad dimm", kDrained, "worse dimm"), Cause::kNone},
+      {"no drain", drained_under("bad dimm", Base::kDown, "bad dimm"), Cause::kNone},
+  });
+}
+
+TEST(SlurmAction, SaysWhereTheReasonIsAnothers) {
+  const auto borrowed = [](const Sketch& sketch) {
+    return slurm_action(view_of(sketch), Cause::kScaleIn, {}).borrowed;
+  };
+  EXPECT_TRUE(borrowed(worker(Base::kDown, "bad dimm")));
+  EXPECT_FALSE(borrowed(worker(Base::kDown, kPutDown)));
+  EXPECT_FALSE(borrowed(worker(Base::kIdle)));
+}
+
+TEST(OutdatedNote, IsOneThatCouldBeTakenForAnotherDrainLater) {
+  const auto outdated = [](const Sketch& sketch, Cause cordon) {
+    return has_outdated_note(view_of(sketch), cordon);
+  };
+  EXPECT_FALSE(outdated(drained_under("bad dimm", kDrained, "bad dimm"), Cause::kNone));
+  EXPECT_TRUE(outdated(drained_under("bad dimm", Base::kIdle, ""), Cause::kNone));
+  EXPECT_TRUE(outdated(drained_under("bad dimm", kDrained, "worse dimm"), Cause::kNode));
+  // About to be drained under it.
+  EXPECT_FALSE(outdated(drained_under("bad dimm", Base::kDown, "bad dimm"), Cause::kScaleIn));
+  EXPECT_FALSE(outdated(worker(Base::kIdle), Cause::kNone));
+  Sketch silent = drained_under("bad dimm", Base::kIdle, "");
+  silent.knowledge = Knowledge::kUnknown;
+  EXPECT_FALSE(outdated(silent, Cause::kNone));
+}
+
 TEST(SlurmAction, LeavesAloneWhatIsNotItsOwn) {
   const State external{Base::kIdle, {Flag::kExternal}};
   for (const Cause cordon : {Cause::kNone, Cause::kNode, Cause::kPerson}) {

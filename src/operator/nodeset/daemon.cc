@@ -73,19 +73,37 @@ void judge(const Draft& draft, const Site& site) {
           [&](const Draft::Entry& entry) { return entry.life == Life::kAlive && &entry != kept; });
 }
 
+bool is_uprooted(const Draft::Entry& entry) {
+  return entry.life == Life::kAlive && entry.available &&
+         (entry.cause == Cause::kMisplaced || entry.cause == Cause::kHostname);
+}
+
+void hold_back(Draft& draft) {
+  constexpr std::int64_t kShare = 4;
+  const std::int64_t available = std::count_if(
+      draft.entries.begin(), draft.entries.end(),
+      [](const Draft::Entry& entry) { return entry.life == Life::kAlive && entry.available; });
+  std::int64_t left = std::max<std::int64_t>(1, available / kShare);
+  for (Draft::Entry& entry : draft.entries) {
+    if (!is_uprooted(entry) || left-- > 0) continue;
+    entry.cause = Cause::kNone;
+    entry.held = true;
+    ++draft.held;
+  }
+}
+
 }  // namespace
 
 void plan_daemons(Draft& draft) {
-  // A cluster without nodes is a list that we do not have yet: no pod is misplaced by it.
-  if (draft.view.places.empty()) return;
   std::unordered_map<std::string_view, Site> sites;
   sites.reserve(draft.view.places.size());
   for (const Place& place : draft.view.places) sites[place.node->meta.name].place = &place;
   for (Draft::Entry& entry : draft.entries) {
     if (entry.fits_mode) sites[target_node(*entry.worker->pod)].pods.push_back(&entry);
   }
-  for (auto& [name, site] : sites) {
-    judge(draft, site);
+  for (const auto& [name, site] : sites) judge(draft, site);
+  hold_back(draft);
+  for (const auto& [name, site] : sites) {
     const bool wanted = site.place != nullptr && site.place->should_run;
     const bool used = std::any_of(site.pods.begin(), site.pods.end(),
                                   [](const Draft::Entry* entry) { return entry->kept(); });

@@ -28,6 +28,7 @@ struct Draft {
     bool fits_mode = true;  // Of the scaling mode that the NodeSet has now.
     bool available = false;
     Cause cause = Cause::kNone;
+    bool held = false;  // Not where it belongs, and to go after others.
 
     bool kept() const { return life == Life::kAlive && fits_mode && cause == Cause::kNone; }
   };
@@ -37,6 +38,7 @@ struct Draft {
   std::vector<Creation> create;
   std::int32_t desired = 0;  // As shown to people.
   std::int32_t slots = 0;    // Pods that there should be; what an update's budget is of.
+  std::int32_t held = 0;     // How many are.
 };
 
 void plan_replicas(Draft& draft);  // StatefulSet mode.

@@ -100,10 +100,14 @@ std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
     differs = true;
   }
   if (worker.node) {
-    std::vector<std::string> features(node.features.begin(), node.features.end());
-    if (auto wanted = wanted_features(features, *worker.node)) {
-      update.active_features = *wanted;
-      update.features = *std::move(wanted);
+    const std::vector<std::string> features(node.features.begin(), node.features.end());
+    const std::vector<std::string> active(node.active_features.begin(), node.active_features.end());
+    auto available = wanted_features(features, *worker.node);
+    auto activated = wanted_features(active, *worker.node);
+    if (available || activated) {
+      // Both: Slurm would activate all that are available where it is not told which.
+      update.features = std::move(available).value_or(features);
+      update.active_features = std::move(activated).value_or(active);
       differs = true;
     }
   }

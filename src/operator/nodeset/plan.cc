@@ -87,7 +87,7 @@ Plan plan_of(Draft draft) {
   const NodeSetView& view = draft.view;
   const std::unordered_set<std::string_view> backing_off(view.backing_off.begin(),
                                                          view.backing_off.end());
-  Plan plan{.create = std::move(draft.create), .desired = draft.desired};
+  Plan plan{.create = std::move(draft.create), .held = draft.held, .desired = draft.desired};
   for (const Draft::Entry& entry : draft.entries) {
     if (entry.life == Life::kTerminating) continue;
     const WorkerView& worker = *entry.worker;
@@ -123,10 +123,22 @@ Plan make_plan(const NodeSetView& view) {
     for (Draft::Entry& entry : draft.entries) entry.cause = Cause::kDeletion;
     return plan_of(std::move(draft));
   }
+  const bool daemons = view.nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet;
+  // A cluster without nodes is a list that we do not have yet: nobody can say where workers belong,
+  // and nothing would take the place of one that goes.
+  if (daemons && view.places.empty()) {
+    draft.desired = view.nodeset.status.desired;
+    for (Draft::Entry& entry : draft.entries) {
+      // What drains goes on draining: to let jobs in for a moment would only make it last longer.
+      const Cause cordon = cordon_cause(*entry.worker);
+      if (entry.life == Life::kAlive && condemns(cordon)) entry.cause = cordon;
+    }
+    return plan_of(std::move(draft));
+  }
   for (Draft::Entry& entry : draft.entries) {
     if (!entry.fits_mode) entry.cause = Cause::kModeSwitch;
   }
-  if (view.nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet) {
+  if (daemons) {
     plan_daemons(draft);
   } else {
     plan_replicas(draft);

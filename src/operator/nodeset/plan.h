@@ -75,6 +75,10 @@ struct Plan {
   std::vector<std::size_t> unseen;
   // Ready workers that a fresh list without any node lacks, once it is no passing matter.
   std::int32_t lost = 0;
+  // Workers whose node should not have them, or has another name, and that are left alone until
+  // others of their kind are gone. A slip in a nodeSelector or in the labels of nodes says that of
+  // all workers at once, so that only a quarter of those that are available goes at a time.
+  std::int32_t held = 0;
   std::int32_t desired = 0;  // status.desired
 };
 

@@ -136,14 +136,53 @@ TEST(Daemons, GoWhereTheyShouldAndAreNotYet) {
 TEST(Daemons, LeaveNodesThatNoLongerFitOnceDrained) {
   auto world = daemons({place("n1", false, false), place("n2", false, true), place("n3")},
                        {daemon("gpu-a", "n1"), daemon("gpu-b", "n2"), daemon("gpu-c", "gone")});
+  world.pods[0].ready = false;  // One that does not work is no loss.
   EXPECT_THAT(world.plan().condemned, UnorderedElementsAre("gpu-a misplaced", "gpu-c misplaced"));
   EXPECT_THAT(world.plan().remove, IsEmpty());
   world.pods[2] = drained(world.pods[2]);
   EXPECT_THAT(world.plan().remove, ElementsAre("gpu-c misplaced drained"));
 }
 
-TEST(Daemons, AreNotMisplacedByAnEmptyListOfNodes) {
-  expect_at_rest(daemons({}, {daemon("gpu-a", "n1")}).plan());
+TEST(Daemons, AreLeftAloneWhileTheNodesAreNotKnown) {
+  auto world = daemons({}, {daemon("gpu-a", "n1"), daemon("gpu-b", "n2")});
+  world.nodeset.status.desired = 2;
+  expect_at_rest(world.plan());
+  world.revision = "v2";  // An update too waits until somebody knows what it may take.
+  expect_at_rest(world.plan());
+  EXPECT_EQ(world.plan().desired, 2);
+  world.pods[1].cordon = "true";  // As before a restart of the operator.
+  world.pods[1].cordoned_for = "update";
+  EXPECT_THAT(world.plan().condemned, ElementsAre("gpu-b update"));
+}
+
+// Eight workers, on nodes that lost their labels.
+Sample lost_labels() {
+  Sample world = daemons({}, {});
+  for (int i = 0; i < 8; ++i) {
+    const std::string node = "n" + std::to_string(i);
+    world.places.push_back(place(node, false, false));
+    world.pods.push_back(daemon("gpu-" + node, node));
+  }
+  return world;
+}
+
+TEST(Daemons, LeaveNodesThatNoLongerFitAFewAtATime) {
+  auto world = lost_labels();
+  EXPECT_EQ(world.plan().condemned.size(), 2U);
+  EXPECT_EQ(world.plan().held, 6);
+  world.revision = "v2";  // A new nodeSelector is a new revision, and that makes it no faster.
+  EXPECT_EQ(world.plan().condemned.size(), 2U);
+  for (Place& one : world.places) one.should_run = one.should_continue = true;
+  world.revision = "v1";
+  expect_at_rest(world.plan());
+  EXPECT_EQ(world.plan().held, 0);
+}
+
+TEST(Daemons, ThatBeganToLeaveGoOnBeforeOthers) {
+  auto world = lost_labels();
+  world.pods[0].cordon = world.pods[5].cordon = "true";
+  world.pods[0].cordoned_for = world.pods[5].cordoned_for = "misplaced";
+  EXPECT_THAT(world.plan().condemned, UnorderedElementsAre("gpu-n0 misplaced", "gpu-n5 misplaced"));
 }
 
 TEST(Daemons, KeepTheOldestThatWorksOfDuplicates) {
@@ -184,6 +223,10 @@ TEST(Daemons, AreUpdatedWithinTheBudgetOfTheirNodes) {
   EXPECT_EQ(world.plan().condemned.size(), 1U);
   world.pods.pop_back();  // An empty node counts.
   EXPECT_THAT(world.plan().condemned, IsEmpty());
+}
+
+TEST(ModeSwitch, TakesNobodyWhileTheNodesOfThoseWhoFollowAreNotKnown) {
+  expect_at_rest(daemons({}, {{.name = "gpu-0", .node = "n1"}}).plan());
 }
 
 TEST(ModeSwitch, CondemnsThePodsOfTheOtherModeAndKeepsTheirOrdinals) {

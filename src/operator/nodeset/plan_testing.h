@@ -18,6 +18,7 @@ namespace mainspring::op {
 struct Told {
   std::vector<std::uint32_t> create;
   std::vector<std::string> create_on, condemned, remove, unregistered, unseen;
+  std::int32_t held = 0;
   std::int32_t desired = 0;
 };
 
@@ -50,7 +51,7 @@ struct Sample {
     view.backing_off = backing_off;
     view.slurm_key_hash = slurm_key;
     const Plan plan = make_plan(view);
-    Told told{.desired = plan.desired};
+    Told told{.held = plan.held, .desired = plan.desired};
     for (const Creation& one : plan.create) {
       if (one.ordinal) told.create.push_back(*one.ordinal);
       if (one.node) told.create_on.push_back(one.node->meta.name);

@@ -73,9 +73,10 @@ struct PodInfo {
 std::string to_comment(const PodInfo& info);
 std::optional<PodInfo> parse_comment(std::string_view comment);
 
-// Slurm's features with ours, those under k8s/, replaced by the node annotation's; unset where they
-// are right already, in whatever order. Only what begins with k8s/ is ever added or removed. Values
-// that could not be asked for by --constraint (operators, blanks, control characters) are left out.
+// Slurm's features, those available or those active, with ours, those under k8s/, replaced by the
+// node annotation's; unset where they are right already, in whatever order. Only what begins with
+// k8s/ is ever added or removed. Values that could not be asked for by --constraint (operators,
+// blanks, control characters) are left out.
 std::optional<std::vector<std::string>> wanted_features(const std::vector<std::string>& features,
                                                         const kube::Node& node);
 

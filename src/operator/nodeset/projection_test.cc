@@ -321,6 +321,29 @@ TEST(WantedUpdate, LeavesOutWhatTheVersionHasNoWordFor) {
   EXPECT_TRUE(wanted_update(nodeset, one, slurm::Version::k43).has_value());
 }
 
+TEST(WantedUpdate, ActivatesOurFeaturesAndNoOthers) {
+  const api::NodeSet nodeset;
+  auto slurm = std::make_shared<slurm::Node>(*facts({Base::kIdle, {Flag::kDynamicNorm}}).node);
+  slurm->features = {"gpu", "nps4", "k8s/a"};
+  slurm->active_features = {"gpu", "k8s/old"};
+  WorkerView one = worker({Knowledge::kPresent, slurm}, pod("", kReady));
+  one.node = featured("a");
+  const auto repaired = wanted_update(nodeset, one, slurm::Version::k44);
+  ASSERT_TRUE(repaired.has_value());
+  EXPECT_THAT(repaired->features, Optional(ElementsAre("gpu", "nps4", "k8s/a")));
+  EXPECT_THAT(repaired->active_features, Optional(ElementsAre("gpu", "k8s/a")));
+  one.node = featured("b");
+  const auto changed = wanted_update(nodeset, one, slurm::Version::k44);
+  ASSERT_TRUE(changed.has_value());
+  EXPECT_THAT(changed->features, Optional(ElementsAre("gpu", "nps4", "k8s/b")));
+  EXPECT_THAT(changed->active_features, Optional(ElementsAre("gpu", "k8s/b")));
+  slurm->active_features = {"gpu", "k8s/a"};
+  one.node = featured("a");
+  const auto right = wanted_update(nodeset, one, slurm::Version::k44);
+  ASSERT_TRUE(right.has_value());  // The comment is missing.
+  EXPECT_FALSE(right->features || right->active_features);
+}
+
 TEST(Features, WhatNoConstraintCouldNameIsLeftOut) {
   EXPECT_THAT(wanted_features({}, *featured("ok,a&b,x y,[c],n\nm,zone=1")),
               Optional(ElementsAre("k8s/ok", "k8s/zone=1")));

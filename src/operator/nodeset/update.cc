@@ -20,8 +20,10 @@ bool has_old_key(const Draft& draft, const kube::Pod& pod) {
 
 bool is_old(const Draft& draft, const Draft::Entry& entry) {
   const kube::Pod& pod = *entry.worker->pod;
-  return entry.kept() && (has_old_key(draft, pod) ||
-                          pod.meta.labels.find(api::label::kRevision) != draft.view.revision_hash);
+  // One that is held goes in its turn, and what it is of does not make that sooner.
+  return entry.kept() && !entry.held &&
+         (has_old_key(draft, pod) ||
+          pod.meta.labels.find(api::label::kRevision) != draft.view.revision_hash);
 }
 
 bool works(const Draft::Entry& entry) {

@@ -34,6 +34,7 @@ struct Sketch {
   std::string cordoned_for;
   std::string cost;
   std::string deadline;
+  std::string drained_under;
   std::string key;  // Hash of the slurm key that it was made with.
   WallTime ready_since = kNow - hours(1);
   WallTime created = kNow - hours(2);
@@ -79,6 +80,7 @@ inline kube::Pod pod_of(const Sketch& sketch) {
                                 {api::label::kPodHostname, sketch.hostname}});
   pod.meta.annotations = string_map({{api::annotation::kPodCordon, sketch.cordon},
                                      {api::annotation::kCordonedFor, sketch.cordoned_for},
+                                     {api::annotation::kDrainedUnder, sketch.drained_under},
                                      {api::annotation::kPodDeletionCost, sketch.cost},
                                      {api::annotation::kPodDeadline, sketch.deadline},
                                      {api::annotation::kSlurmKeyHash, sketch.key}});
