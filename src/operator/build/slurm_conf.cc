@@ -109,7 +109,7 @@ void write_scripts(ConfText& conf, std::string_view title, std::string_view suff
 }
 
 void write_nodesets(ConfText& conf, const SlurmConfInputs& inputs) {
-  if (inputs.nodesets.empty()) return;
+  if (inputs.nodesets.empty() && inputs.kept.empty()) return;
   auto nodesets = inputs.nodesets;
   std::sort(nodesets.begin(), nodesets.end(),
             [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
@@ -122,6 +122,7 @@ void write_nodesets(ConfText& conf, const SlurmConfInputs& inputs) {
           fmt::format("PartitionName={0} Nodes={0} {1}", name, nodeset->spec.partition_config));
     }
   }
+  for (const std::string& line : inputs.kept) conf.line(line);
 }
 
 std::string external_conf(const SlurmConfInputs& inputs) {

@@ -25,6 +25,8 @@ struct SlurmConfInputs {
   // All of this Controller, in any order, as NodeSet/Partition lines; those that are gone or whose
   // partition may go are left out by the caller.
   std::vector<std::shared_ptr<const api::NodeSet>> nodesets;
+  // Lines of the same kind that nobody wants any more and that jobs still name: kept_partitions.h.
+  std::vector<std::string> kept;
   // What the refs name, in any order.
   ConfigMaps config_files;
   ConfigMaps prologs;

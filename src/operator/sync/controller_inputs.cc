@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/names.h"
+#include "operator/build/kept_partitions.h"
 
 namespace mainspring::op {
 namespace {
@@ -60,7 +61,10 @@ ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::
   }
   inputs.conf.accounting = accounting.get();
   inputs.cluster_domain = world.options.cluster_domain;
-  if (!spec.external) gather_references(world);
+  if (!spec.external) {
+    gather_references(world);
+    keep_partitions(world);
+  }
   gather_files();
 }
 
@@ -97,6 +101,20 @@ void ControllerParts::gather_references(const World& world) {
   // Login pods are joined to it too; see build/login_names.h.
   inputs.search_services = {api::workers_service_name(controller->meta.name)};
   if (stateful_set) inputs.live_annotations = &stateful_set->meta.annotations;
+}
+
+void ControllerParts::keep_partitions(const World& world) {
+  const auto before = config ? config->data.find("slurm.conf") : std::nullopt;
+  if (!before) return;
+  const KeyView key = controller->meta.key();
+  const auto slurm = world.slurm.find(key);
+  // Who cannot tell says yes, unless nobody ever can.
+  const bool otherwise = !world.restapis_of(key).empty();
+  inputs.conf.kept =
+      build::kept_lines(*before, build::slurm_conf(inputs.conf), [&](std::string_view partition) {
+        const auto jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
+        return jobs ? *jobs > 0 : otherwise;
+      });
 }
 
 void ControllerParts::gather_files() {

@@ -31,6 +31,8 @@ struct ControllerParts {
 
  private:
   void gather_references(const World& world);
+  // Those that a NodeSet had and jobs still name.
+  void keep_partitions(const World& world);
   void gather_files();
 };
 

@@ -1,8 +1,11 @@
 #include "operator/sync/slurm_clusters.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "net/task_group.h"
+#include "net/wait.h"
 #include "slurm/governor.h"
 #include "slurm/rest_source.h"
 
@@ -73,6 +76,16 @@ SlurmFacts SlurmCluster::facts(std::string_view node) {
   return {SlurmFacts::Knowledge::kAbsent, nullptr};
 }
 
+std::optional<std::size_t> SlurmCluster::jobs_naming(std::string_view partition) {
+  if (!cache().jobs_freshness().fresh()) return std::nullopt;
+  std::size_t count = 0;
+  cache().jobs().for_each([&](const auto& job) {
+    const auto names = split(std::string_view(job->partition), ',');
+    count += std::find(names.begin(), names.end(), partition) != names.end() ? 1 : 0;
+  });
+  return count;
+}
+
 class SlurmClusters::Live final : public SlurmCluster {
  public:
   Live(const Tools& tools, std::string url, std::shared_ptr<ReplaceableTokens> tokens,
@@ -93,10 +106,23 @@ class SlurmClusters::Live final : public SlurmCluster {
   slurm::Cache& cache() override { return cache_; }
   const std::string& url() const { return url_; }
   ReplaceableTokens& tokens() { return *tokens_; }
-  void start() { tasks_.spawn(cache_.run()); }
+  // `known` is called whenever the list of nodes begins or ceases to be fresh.
+  void start(std::function<void()> known) {
+    tasks_.spawn(cache_.run());
+    tasks_.spawn(watch_freshness(std::move(known)));
+  }
 
  private:
   TimePoint now() const override { return executor_.now(); }
+
+  // What is fresh ceases to be by the mere passing of time.
+  net::Task<Result<void>> watch_freshness(std::function<void()> known) {
+    for (bool fresh = false;;) {
+      MS_CO_CHECK(co_await net::sleep(seconds(1)));
+      const bool before = std::exchange(fresh, cache_.nodes_freshness().fresh());
+      if (fresh != before) known();
+    }
+  }
 
   net::Executor& executor_;
   const std::string url_;
@@ -141,8 +167,11 @@ void SlurmClusters::set(KeyView owner, std::string url,
   live->cache().jobs().add_handler([this, key](const auto& before, const auto& after) {
     for (const auto& handler : on_job_) handler(key.view(), before, after);
   });
+  live->cache().reservations().add_handler([this, key](const auto& before, const auto& after) {
+    for (const auto& handler : on_reservation_) handler(key.view(), before, after);
+  });
   live->cache().nodes().on_synced([this, key] { announce(key.view()); });
-  live->start();
+  live->start([this, key] { announce(key.view()); });
   live_[key] = std::move(live);
   announce(owner);
 }

@@ -41,6 +41,10 @@ class SlurmCluster {
   // empty.
   SlurmFacts facts(std::string_view node);
 
+  // How many jobs that slurmctld has on record name the partition, alone or among others; unset
+  // where that is not known.
+  std::optional<std::size_t> jobs_naming(std::string_view partition);
+
  private:
   virtual TimePoint now() const = 0;
   // Since when every list that facts() saw was fresh and without a node.
@@ -69,15 +73,20 @@ class SlurmClusters {
   void set(KeyView owner, std::string url, std::shared_ptr<slurm::TokenSource> tokens);
   void remove(KeyView owner);
 
-  // Called for every change, with whose cluster it is; and when a cluster appears, goes or has its
-  // first list. To be added while things are wired up.
+  // Called for every change, with whose cluster it is; and when a cluster appears, goes, has its
+  // first list, or begins or ceases to be known: a Slurm that is back after a time brings no change
+  // of a node, and much may have been asked for meanwhile. To be added while things are wired up.
   using OnNode = std::function<void(KeyView owner, const std::shared_ptr<const slurm::Node>& before,
                                     const std::shared_ptr<const slurm::Node>& after)>;
   using OnJob = std::function<void(KeyView owner, const std::shared_ptr<const slurm::Job>& before,
                                    const std::shared_ptr<const slurm::Job>& after)>;
+  using OnReservation =
+      std::function<void(KeyView owner, const std::shared_ptr<const slurm::Reservation>& before,
+                         const std::shared_ptr<const slurm::Reservation>& after)>;
   using OnCluster = std::function<void(KeyView owner)>;
   void on_node(OnNode handler) { on_node_.push_back(std::move(handler)); }
   void on_job(OnJob handler) { on_job_.push_back(std::move(handler)); }
+  void on_reservation(OnReservation handler) { on_reservation_.push_back(std::move(handler)); }
   void on_cluster(OnCluster handler) { on_cluster_.push_back(std::move(handler)); }
 
  private:
@@ -88,6 +97,7 @@ class SlurmClusters {
   std::unordered_map<ObjectKey, std::shared_ptr<Live>, KeyHash, KeyEqual> live_;
   std::vector<OnNode> on_node_;
   std::vector<OnJob> on_job_;
+  std::vector<OnReservation> on_reservation_;
   std::vector<OnCluster> on_cluster_;
 };
 
