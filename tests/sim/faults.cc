@@ -84,6 +84,11 @@ http::Response Faults::refusal() {
 http::Task<Result<http::Response>> Faults::send(http::Request request) {
   MS_CO_CHECK(co_await delay());
   if (happens(options_.lose_request)) co_return lost();
+  if (forbids(request)) {
+    co_return http::json_response(
+        403, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
+             R"("message":"exceeded quota","reason":"Forbidden","code":403})");
+  }
   if (happens(options_.refuse)) co_return refusal();
   const std::string key = request.url.to_string();
   const bool stale = may_be_stale(request);

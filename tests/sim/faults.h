@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,6 +35,10 @@ class Faults final : public http::Transport {
   // `next` must outlive this and the responses it gave.
   Faults(http::Transport& next, Options options)
       : next_(next), options_(options), random_(options.seed) {}
+
+  // Calls that are refused whenever they come, as by a quota or somebody's webhook; also when all
+  // else is healed.
+  std::function<bool(const http::Request&)> forbids = [](const http::Request&) { return false; };
 
   // From now on nothing goes wrong: for the end of a simulation, which must converge.
   void heal() { options_ = Options{.seed = options_.seed}; }

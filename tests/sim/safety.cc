@@ -109,6 +109,7 @@ class Safety::SlurmWire final : public http::Transport {
       safety_.note(fmt::format("operator: slurm {} {} {} (is {})", http::to_string(request.method),
                                path, request.body,
                                state_of(safety_.slurm_api_.model().node(node))));
+      if (!node.empty() && request.method == Method::kDelete) safety_.judge_node_deletion(node);
       if (!node.empty()) safety_.judge_node_write(node, change);
     }
     auto response = co_await safety_.slurm_api_.send(std::move(request));
@@ -234,6 +235,13 @@ void Safety::judge_going(const json::Value& pod) {
   violate(fmt::format("its NodeSet goes and takes {} with it", name_of(pod)));
 }
 
+void Safety::judge_node_deletion(const std::string& node) {
+  const SlurmNode* const before = slurm_api_.model().node(node);
+  if (before == nullptr) return;
+  if (!recent_look(node)) violate(fmt::format("deletes the node {} without having asked", node));
+  if (!before->down) violate(fmt::format("deletes the node {}, which is up", node));
+}
+
 void Safety::judge_node_write(const std::string& node, const json::Value& body) {
   const SlurmNode* const before = slurm_api_.model().node(node);
   if (before == nullptr) return;
@@ -244,11 +252,13 @@ void Safety::judge_node_write(const std::string& node, const json::Value& body) 
     return state.find(fmt::format("\"{}\"", word)) != std::string::npos;
   };
   const bool lifts = has("UNDRAIN") || has("RESUME");
+  // Under another's reason, too.
+  const bool ours = drains_.contains(node);
   if (has("DOWN")) violate(fmt::format("puts {} down", node));
   if (has("DRAIN")) drains_.insert(node);
   if (lifts) drains_.erase(node);
   const bool rewrites = !reason.empty() && reason != before->reason;
-  if (!is_foreign(*before) || (!lifts && !rewrites)) return;
+  if (!is_foreign(*before) || ours || (!lifts && !rewrites)) return;
   const auto look = recent_look(node);
   if (look && !look->foreign) return;
   violate(fmt::format("{} another's drain of {} ({})", lifts ? "lifts" : "rewrites", node,

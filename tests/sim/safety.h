@@ -10,7 +10,10 @@
 //  - a pod whose slurmd runs is deleted only right after slurmctld itself said that its node is
 //    drained and without a job, or that there is no such node; and never before the deleting
 //    process has seen a list of nodes;
-//  - a drain with another's reason is neither lifted nor given a new reason;
+//  - a drain with another's reason is neither lifted nor given a new reason, unless it was the
+//    operator itself that drained the node under that reason;
+//  - a node is deleted from Slurm only where it is down, and right after slurmctld was asked for
+//  it;
 //  - a NodeSet that drains before it goes does not take running pods with it.
 // Somebody may change a node between the operator's last question and its write. Such a race is
 // excused, and only such.
@@ -84,6 +87,7 @@ class Safety {
 
   std::optional<Look> recent_look(const std::string& node) const;
   void judge_deletion(std::string_view ns, std::string_view name, const json::Value& options);
+  void judge_node_deletion(const std::string& node);
   void judge_node_write(const std::string& node, const json::Value& body);
   void judge_going(const json::Value& pod);
   void looked_at(const std::string& node);

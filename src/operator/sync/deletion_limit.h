@@ -1,13 +1,15 @@
 // operator/sync/deletion_limit.h
 //
 // How many pods may be deleted: so many a minute by the whole process, and of one NodeSet only a
-// small share on the word that Slurm does not know them. Whatever goes wrong, in our code or in
-// Slurm's answers, takes down no more than this before somebody can look. Lives on the control
-// loop.
+// share of its pods for reasons of which a mistake gives to all of them at once. Whatever goes
+// wrong, in our code, in Slurm's answers or in the labels of nodes, takes down no more than this
+// before somebody can look. Lives on the control loop.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,16 +22,19 @@ class DeletionLimit {
  public:
   DeletionLimit(const Clock& clock, int per_minute) : clock_(clock), per_minute_(per_minute) {}
 
-  // Takes one from what is left of this minute; false where nothing is left.
-  bool take();
-  // The same for a pod of a NodeSet of `size` pods that Slurm does not know: at most a tenth of
-  // them a minute, and at least one.
-  bool take_unknown(std::string_view nodeset_uid, std::size_t size);
-  // Whether take() would give one now, and take_unknown().
-  bool has_room();
-  bool has_room_unknown(std::string_view nodeset_uid, std::size_t size);
+  enum class Ground : std::uint8_t {
+    kWanted,    // Scale-in, update, deletion: somebody asked for it in so many words.
+    kUprooted,  // Its node does not fit it any more, or has another name. A quarter a minute.
+    kUnknown,   // Slurm does not know it. A tenth a minute.
+  };
+
+  // Takes one from what is left of this minute, for a NodeSet of `size` pods; false where nothing
+  // is left. Of a share there is always one.
+  bool take(Ground ground, std::string_view nodeset_uid, std::size_t size);
+  // Whether take() would give one now.
+  bool has_room(Ground ground, std::string_view nodeset_uid, std::size_t size);
   // Of a NodeSet that is gone.
-  void forget(const std::string& nodeset_uid) { unknown_.erase(nodeset_uid); }
+  void forget(const std::string& nodeset_uid) { shares_.erase(nodeset_uid); }
 
  private:
   using Times = std::deque<TimePoint>;
@@ -38,7 +43,7 @@ class DeletionLimit {
   const Clock& clock_;
   const int per_minute_;
   Times recent_;
-  std::unordered_map<std::string, Times> unknown_;
+  std::unordered_map<std::string, std::map<Ground, Times>> shares_;  // By UID of the NodeSet.
 };
 
 }  // namespace mainspring::op

@@ -33,19 +33,26 @@ Task<Result<void>> NodeSetSync::shared_objects(NodeSetPtr nodeset, ControllerPtr
     if (!one->meta.deleting()) all.push_back(one);
   }
   const std::string service = api::workers_service_name(controller->meta.name);
-  MS_CO_CHECK(co_await ensure(&world_, ref(*nodeset), kube::Service::kResource,
-                              build::workers_service(*controller, all),
-                              seen(world_.services, ns, service)));
-  const std::string budget = api::workers_pdb_name(controller->meta.name);
-  MS_CO_CHECK(co_await remove_upstream_budget(ns, budget));
-  MS_CO_CHECK(co_await ensure(&world_, ref(*nodeset), kube::PodDisruptionBudget::kResource,
-                              build::workers_pdb(*controller, all),
-                              seen(world_.budgets, ns, budget)));
+  const auto served =
+      co_await ensure(&world_, ref(*nodeset), kube::Service::kResource,
+                      build::workers_service(*controller, all), seen(world_.services, ns, service));
+  const auto protects = co_await disruption_budget(nodeset, build::workers_pdb(*controller, all),
+                                                   api::workers_pdb_name(controller->meta.name));
   if (auto config = build::worker_ssh_config(*nodeset)) {
     MS_CO_CHECK(
         co_await ensure(&world_, ref(*nodeset), kube::ConfigMap::kResource, *std::move(config),
                         seen(world_.config_maps, ns, api::ssh_config_name(nodeset->meta.name))));
   }
+  MS_CO_CHECK(served);
+  co_return protects;
+}
+
+Task<Result<void>> NodeSetSync::disruption_budget(NodeSetPtr nodeset, json::Value desired,
+                                                  std::string name) {
+  const std::string ns = nodeset->meta.ns;
+  MS_CO_CHECK(co_await remove_upstream_budget(ns, name));
+  MS_CO_CHECK(co_await ensure(&world_, ref(*nodeset), kube::PodDisruptionBudget::kResource,
+                              std::move(desired), seen(world_.budgets, ns, name)));
   co_return Result<void>();
 }
 

@@ -6,6 +6,7 @@
 
 #include "api/names.h"
 #include "control/in_parallel.h"
+#include "control/object_meta.h"
 #include "control/owners.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/claims.h"
@@ -47,6 +48,8 @@ const char* event_reason(Cause cause) {
       return "ScalingDown";
     case Cause::kUpdate:
       return "RollingUpdate";
+    case Cause::kHostname:
+      return "HostnameMismatch";
     case Cause::kNode:
       return "NodeCordon";
     default:
@@ -64,10 +67,19 @@ bool may_have_happened(const Error& error) {
 
 Task<Result<void>> NodeSetSync::act(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                                     const Plan* plan) {
-  MS_CO_CHECK(co_await create_pods(nodeset, controller, view, plan));
-  MS_CO_CHECK(co_await own_claims(nodeset, view, plan));
-  MS_CO_CHECK(co_await cordon_pods(view, plan));
-  co_return co_await remove_pods(nodeset, view, plan);
+  Result<void> all = co_await create_pods(nodeset, controller, view, plan);
+  keep_first(all, co_await let_go(nodeset, view, plan));
+  co_return all;
+}
+
+// One step that fails keeps nobody from the others: a pod that a quota or somebody's webhook
+// refuses is no reason to leave a cordon undone.
+Task<Result<void>> NodeSetSync::let_go(NodeSetPtr nodeset, const NodeSetView* view,
+                                       const Plan* plan) {
+  Result<void> all = co_await own_claims(nodeset, view, plan);
+  keep_first(all, co_await cordon_pods(view, plan));
+  keep_first(all, co_await remove_pods(nodeset, view, plan));
+  co_return all;
 }
 
 Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr controller,
@@ -112,9 +124,13 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
     pod["metadata"]["annotations"].set(api::annotation::kSlurmKeyHash, key);
   }
   shared_.expectations.expect_creation(uid);
-  const kube::RawApi pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
+  const kube::Api<control::ObjectMeta> pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});
-  if (made) co_return Result<void>();
+  if (made) {
+    world_.events.event(ref(*nodeset), EventType::kNormal, "SuccessfulCreate", "Create",
+                        fmt::format("Created Pod {}", made->meta.name));
+    co_return Result<void>();
+  }
   // A pod with an ordinal cannot come twice: trying again finds it. One without may have been made
   // all the same, and is waited for.
   if (creation.ordinal || !may_have_happened(made.error())) {
@@ -167,43 +183,58 @@ Task<Result<void>> NodeSetSync::patch_pods(std::vector<PodChange> changes) {
 
 Task<Result<void>> NodeSetSync::own_claims(NodeSetPtr nodeset, const NodeSetView* view,
                                            const Plan* plan) {
-  if (nodeset->spec.volume_claim_templates.empty()) co_return Result<void>();
+  Result<void> all;
+  if (nodeset->spec.volume_claim_templates.empty()) co_return all;
   std::vector<bool> scaled_in(view->workers.size(), false);
   for (const Condemned& one : plan->condemned) {
     scaled_in[one.worker] = one.cause == Cause::kScaleIn;
   }
   for (std::size_t i = 0; i < view->workers.size(); ++i) {
-    const kube::Pod& pod = *view->workers[i].pod;
+    const auto pod = view->workers[i].pod;
     // Who takes the claims of a pod that goes was settled before it was deleted.
-    if (pod.meta.deleting()) continue;
-    for (const kube::Volume& volume : pod.spec->volumes) {
-      const auto claim = world_.claims.get(pod.meta.ns, volume.claim_name(pod.meta.name));
+    if (pod->meta.deleting()) continue;
+    for (const kube::Volume& volume : pod->spec->volumes) {
+      const auto claim = world_.claims.get(pod->meta.ns, volume.claim_name(pod->meta.name));
       if (!claim) continue;
-      const auto owners = wanted_owners(*nodeset, pod, scaled_in[i], *claim);
-      if (!owners) continue;
-      json::Value body = json::Value::object();
-      body["metadata"]["uid"] = claim->meta.uid;
-      body["metadata"]["resourceVersion"] = claim->meta.resource_version;
-      json::Value& list = body["metadata"]["ownerReferences"] = json::Value::array();
-      for (const kube::OwnerReference& owner : *owners) list.push_back(control::to_json(owner));
-      const kube::RawApi api(world_.client, kube::PersistentVolumeClaim::kResource, pod.meta.ns);
-      MS_CO_CHECK(
-          co_await api.patch(claim->meta.name, {kube::PatchKind::kMerge, std::move(body)}, {}));
+      if (is_anothers(*nodeset, *pod, *claim)) {
+        warn(world_, ref(*nodeset), "ConflictingController",
+             fmt::format("PersistentVolumeClaim {} of pod {} belongs to {} {}, so that its "
+                         "retention is not ours to decide",
+                         claim->meta.name, pod->meta.name, claim->meta.controller()->kind,
+                         claim->meta.controller()->name));
+      }
+      if (auto owners = wanted_owners(*nodeset, *pod, scaled_in[i], *claim)) {
+        keep_first(all, co_await give_claim(claim, *std::move(owners)));
+      }
     }
   }
+  co_return all;
+}
+
+Task<Result<void>> NodeSetSync::give_claim(std::shared_ptr<const kube::PersistentVolumeClaim> claim,
+                                           kube::Seq<kube::OwnerReference> owners) {
+  json::Value body = json::Value::object();
+  body["metadata"]["uid"] = claim->meta.uid;
+  body["metadata"]["resourceVersion"] = claim->meta.resource_version;
+  json::Value& list = body["metadata"]["ownerReferences"] = json::Value::array();
+  for (const kube::OwnerReference& owner : owners) list.push_back(control::to_json(owner));
+  const kube::RawApi api(world_.client, kube::PersistentVolumeClaim::kResource, claim->meta.ns);
+  MS_CO_CHECK(co_await api.patch(claim->meta.name, {kube::PatchKind::kMerge, std::move(body)}, {}));
   co_return Result<void>();
 }
 
 Task<Result<void>> NodeSetSync::remove_pods(NodeSetPtr nodeset, const NodeSetView* view,
                                             const Plan* plan) {
   using Evidence = Removal::Evidence;
+  Result<void> all;
   for (const Removal& one : plan->remove) {
     if (one.evidence != Evidence::kNeverRan && one.evidence != Evidence::kEnded) continue;
+    const auto pod = view->workers[one.worker].pod;
+    if (!shared_.claims_settled(*nodeset, *pod, one.cause)) continue;
     if (!shared_.may_delete(*nodeset)) break;
-    MS_CO_CHECK(
-        co_await delete_pod(&shared_, view->workers[one.worker].pod, nodeset, PodVersion::kAsSeen));
+    keep_first(all, co_await delete_pod(&shared_, pod, nodeset, PodVersion::kAsSeen));
   }
-  co_return Result<void>();
+  co_return all;
 }
 
 }  // namespace mainspring::op

@@ -22,6 +22,7 @@ using control::EventType;
 using control::Key;
 using control::Requeue;
 using Evidence = Removal::Evidence;
+using Ground = NodeSetWorld::Ground;
 
 constexpr std::size_t kAtOnce = 8;
 // Those that are drained at once go while others are still being told; and nothing is decided on a
@@ -39,6 +40,12 @@ control::ObjectRef ref(const api::NodeSet& nodeset) {
 
 bool needs_slurm(Evidence evidence) {
   return evidence == Evidence::kDrained || evidence == Evidence::kAbsent;
+}
+
+Ground ground_of(const Removal& one) {
+  if (one.evidence == Evidence::kAbsent) return Ground::kUnknown;
+  const bool uprooted = one.cause == Cause::kMisplaced || one.cause == Cause::kHostname;
+  return uprooted ? Ground::kUprooted : Ground::kWanted;
 }
 
 // Time alone decides when they are believed to be forgotten.
@@ -65,6 +72,7 @@ void NodeSetSlurmSync::watch(control::Controller& queue) {
                            if (nodeset) to.enqueue(nodeset->meta.key());
                          });
   queue.wait_for(world_.controllers);
+  shared_.watch_claims(queue);
   world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
     const kube::Node& node = after ? *after : *before;
     for (const auto& pod : world_.pods_on(node.meta.name)) {
@@ -99,7 +107,7 @@ Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
   const NodeSetPtr seen = pass.nodeset;
   const NodeSetView view = shared_.view(*seen);
   MS_CO_CHECK(pass.note(co_await reservation(seen, pass.slurm, &view)));
-  MS_CO_CHECK(pass.note(co_await prune(seen, pass.slurm)));
+  MS_CO_CHECK(pass.note(co_await prune(&pass)));
   for (const TimePoint end = world_.clock.now() + kLongestPass; !pass.over;) {
     if (world_.clock.now() >= end) co_return Requeue{kSoon};
     pass.nodeset = world_.nodesets.get(key.view());
@@ -107,6 +115,7 @@ Task<Result<Requeue>> NodeSetSlurmSync::reconcile(Key key) {
     MS_CO_CHECK(co_await round(&pass));
   }
   if (pass.failure) co_return fail(*std::move(pass.failure));
+  if (pass.held_back && !pass.next.after) co_return Requeue{kLimited};
   co_return pass.next;
 }
 
@@ -155,8 +164,9 @@ std::vector<WorkerView> NodeSetSlurmSync::next_to_tell(Pass& pass, const NodeSet
   for (const WorkerView& worker : view.workers) {
     if (some.size() == kRound) break;
     if (!worker.slurm.present() || worker.pod->meta.deleting()) continue;
-    const auto action = slurm_action(worker, cordon_cause(worker), options);
-    if (action.kind == SlurmAction::Kind::kNone &&
+    const Cause cordon = cordon_cause(worker);
+    const auto action = slurm_action(worker, cordon, options);
+    if (action.kind == SlurmAction::Kind::kNone && !has_outdated_note(worker, cordon) &&
         !wanted_update(*pass.nodeset, worker, pass.spoken)) {
       continue;
     }
@@ -167,19 +177,34 @@ std::vector<WorkerView> NodeSetSlurmSync::next_to_tell(Pass& pass, const NodeSet
 }
 
 Task<Result<void>> NodeSetSlurmSync::tell_one(const Pass* pass, WorkerView worker) {
-  const SlurmPtr& slurm = pass->slurm;
   const std::string name(std::string_view(worker.slurm.node->name));
   const CordonOptions options{world_.options.propagated_node_conditions};
-  SlurmAction action = slurm_action(worker, cordon_cause(worker), options);
-  if (action.kind != SlurmAction::Kind::kNone) {
+  const Cause cordon = cordon_cause(worker);
+  const auto kind = slurm_action(worker, cordon, options).kind;
+  if (kind != SlurmAction::Kind::kNone || has_outdated_note(worker, cordon)) {
     // A node has room for one reason: what an administrator wrote since the last list must not be
     // lost to ours.
-    MS_CO_TRY(worker.slurm.node, co_await slurm->cache().refresh_node(name));
+    MS_CO_TRY(worker.slurm.node, co_await pass->slurm->cache().refresh_node(name));
     if (!worker.slurm.node) co_return Result<void>();
-    action = slurm_action(worker, cordon_cause(worker), options);
+    const SlurmAction action = slurm_action(worker, cordon, options);
+    if (action.kind != SlurmAction::Kind::kNone) {
+      MS_CO_CHECK(co_await act(pass->slurm, worker.pod, action));
+      MS_CO_TRY(worker.slurm.node, co_await pass->slurm->cache().refresh_node(name));
+      if (!worker.slurm.node) co_return Result<void>();
+    }
+    if (has_outdated_note(worker, cordon)) {
+      MS_CO_CHECK(co_await note_drain(worker.pod, json::Value()));
+    }
   }
+  co_return co_await describe(pass, std::move(worker));
+}
+
+Task<Result<void>> NodeSetSlurmSync::act(SlurmPtr slurm, std::shared_ptr<const kube::Pod> pod,
+                                         SlurmAction action) {
+  const std::string name = slurm_node_name(*pod);
   const slurm::Nodes nodes(slurm->client());
   if (action.kind == SlurmAction::Kind::kDrain) {
+    if (action.borrowed) MS_CO_CHECK(co_await note_drain(pod, action.reason));
     MS_CO_CHECK(co_await nodes.drain(name, action.reason));
     world_.options.log.info("drained", {{"node", name}, {"reason", action.reason}});
   } else if (action.kind == SlurmAction::Kind::kUndrain) {
@@ -189,10 +214,16 @@ Task<Result<void>> NodeSetSlurmSync::tell_one(const Pass* pass, WorkerView worke
     MS_CO_CHECK(co_await nodes.resume(name));
     world_.options.log.info("resumed", {{"node", name}});
   }
-  if (action.kind != SlurmAction::Kind::kNone) {
-    MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
-  }
-  co_return co_await describe(pass, std::move(worker));
+  co_return Result<void>();
+}
+
+Task<Result<void>> NodeSetSlurmSync::note_drain(std::shared_ptr<const kube::Pod> pod,
+                                                json::Value reason) {
+  json::Value body = json::Value::object();
+  body["metadata"]["uid"] = pod->meta.uid;
+  body["metadata"]["annotations"].set(api::annotation::kDrainedUnder, std::move(reason));
+  co_return co_await patch_pod(&world_, pod->meta.ns, pod->meta.name,
+                               {kube::PatchKind::kMerge, std::move(body)}, "");
 }
 
 // Comment, topology and features of a worker that is up.
@@ -212,47 +243,40 @@ Task<Result<void>> NodeSetSlurmSync::describe(const Pass* pass, WorkerView worke
 
 Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr slurm,
                                                     const NodeSetView* view, const Plan* plan) {
-  struct Candidate {
-    WorkerView worker;
-    Evidence evidence = Evidence::kDrained;
-  };
   std::vector<Candidate> all;
   for (const Removal& one : plan->remove) {
-    if (needs_slurm(one.evidence)) all.push_back({view->workers[one.worker], one.evidence});
+    const WorkerView& worker = view->workers[one.worker];
+    if (!needs_slurm(one.evidence)) continue;
+    if (!shared_.claims_settled(*nodeset, *worker.pod, one.cause)) continue;
+    all.push_back({worker, one.evidence, ground_of(one)});
   }
   for (const std::size_t worker : plan->unregistered) {
     world_.events.event(
         ref(*nodeset), EventType::kWarning, "SlurmNodeNotRegistered", "Recreate",
         fmt::format("Slurm does not know the worker {}", view->workers[worker].pod->meta.name));
-    all.push_back({view->workers[worker], Evidence::kAbsent});
+    all.push_back({view->workers[worker], Evidence::kAbsent, Ground::kUnknown});
   }
   const std::size_t size = view->workers.size();
   co_return co_await control::in_parallel<Candidate>(
       std::move(all),
       [this, nodeset, slurm, size](Candidate one) {
-        return remove_one(nodeset, slurm, std::move(one.worker), one.evidence, size);
+        return remove_one(nodeset, slurm, std::move(one), size);
       },
       kAtOnce);
 }
 
 // The last question before a pod goes, asked of Slurm itself: the cache may be a second old, and a
 // second is enough for somebody to lift a drain and for a job to start.
-Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slurm,
-                                                WorkerView worker, Evidence evidence,
+Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slurm, Candidate one,
                                                 std::size_t size) {
-  const bool unknown = evidence == Evidence::kAbsent;
   // A question that nothing could follow from is not asked.
-  if (!shared_.has_room(*nodeset, unknown, size)) co_return Result<void>();
-  const std::string name = slurm_node_name(*worker.pod);
+  if (!shared_.has_room(*nodeset, one.ground, size)) co_return Result<void>();
+  const std::string name = slurm_node_name(*one.worker.pod);
   MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
-  if (evidence == Evidence::kDrained && (!now || !now->state.is_drained())) {
-    co_return Result<void>();
-  }
-  if (unknown && now) co_return Result<void>();
-  const bool allowed =
-      unknown ? shared_.may_delete_unknown(*nodeset, size) : shared_.may_delete(*nodeset);
-  if (!allowed) co_return Result<void>();
-  co_return co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny);
+  const bool holds =
+      one.evidence == Evidence::kAbsent ? now == nullptr : now && now->state.is_drained();
+  if (!holds || !shared_.may_delete(*nodeset, one.ground, size)) co_return Result<void>();
+  co_return co_await delete_pod(&shared_, one.worker.pod, nodeset, PodVersion::kAny);
 }
 
 Task<Result<void>> NodeSetSlurmSync::reservation(NodeSetPtr nodeset, SlurmPtr slurm,
@@ -290,35 +314,58 @@ Task<Result<void>> NodeSetSlurmSync::reservation(NodeSetPtr nodeset, SlurmPtr sl
   co_return Result<void>();
 }
 
-// Records of workers whose Kubernetes node is gone for good. Only what our own comment says is
-// ours.
-Task<Result<void>> NodeSetSlurmSync::prune(NodeSetPtr nodeset, SlurmPtr slurm) {
+// Whether the record is of a worker whose Kubernetes node is gone for good. Only what our own
+// comment says is ours.
+bool NodeSetSlurmSync::is_defunct(const api::NodeSet& nodeset, const slurm::Node& node) const {
   using Flag = slurm::NodeState::Flag;
+  if (!node.state.is_down() || !node.state.has(Flag::kNotResponding)) return false;
+  const auto info = parse_comment(node.comment);
+  if (!info || info->ns != nodeset.meta.ns || info->nodeset != nodeset.meta.name ||
+      info->nodeset_uid != nodeset.meta.uid || info->node.empty()) {
+    return false;
+  }
+  // Whose node is another now, or whose next pod is about to register, lives on.
+  const KeyView controller{nodeset.meta.ns, nodeset.spec.controller_ref.name};
+  bool lives = world_.pods.get(info->ns, info->pod) != nullptr ||
+               !world_.pods_of_slurm_node(controller, node.name).empty();
+  world_.nodes.for_each([&](const auto& host) {
+    lives =
+        lives || build::worker_hostname(nodeset, {{}, host.get()}) == std::string_view(node.name);
+  });
+  return !lives;
+}
+
+Task<Result<void>> NodeSetSlurmSync::prune(Pass* pass) {
+  const NodeSetPtr nodeset = pass->nodeset;
   if (!nodeset->spec.prune_defunct || !world_.nodes.synced() ||
       nodeset->spec.scaling_mode != api::ScalingMode::kDaemonSet) {
     co_return Result<void>();
   }
   std::vector<std::string> defunct;
-  slurm->cache().nodes().for_each([&](const auto& node) {
-    if (!node->state.is_down() || !node->state.has(Flag::kNotResponding)) return;
-    const auto info = parse_comment(node->comment);
-    if (!info || info->ns != nodeset->meta.ns || info->nodeset != nodeset->meta.name ||
-        info->nodeset_uid != nodeset->meta.uid || info->node.empty()) {
-      return;
-    }
-    const auto host = world_.nodes.get({}, info->node);
-    const std::string name(std::string_view(node->name));
-    const bool still_mapped = host && build::worker_hostname(*nodeset, {{}, host.get()}) == name;
-    if (still_mapped || world_.pods.get(info->ns, info->pod)) return;
-    defunct.push_back(name);
+  pass->slurm->cache().nodes().for_each([&](const auto& node) {
+    if (is_defunct(*nodeset, *node)) defunct.emplace_back(std::string_view(node->name));
   });
-  for (const std::string& name : defunct) {
-    MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).remove(name));
-    MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
-    world_.events.event(
-        ref(*nodeset), EventType::kNormal, "DefunctSlurmNodePruned", "Prune",
-        fmt::format("Deleted the Slurm node {}: its Kubernetes node is gone", name));
+  Result<void> all;
+  for (std::string& name : defunct) {
+    pass->held_back = !shared_.has_room(*nodeset, Ground::kWanted, 0);
+    if (pass->held_back) break;
+    keep_first(all, co_await prune_one(nodeset, pass->slurm, std::move(name)));
   }
+  co_return all;
+}
+
+// As with a pod, Slurm itself is asked once more: the list may be a second old, and a slurmd may
+// have answered since.
+Task<Result<void>> NodeSetSlurmSync::prune_one(NodeSetPtr nodeset, SlurmPtr slurm,
+                                               std::string name) {
+  MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
+  if (!now || !is_defunct(*nodeset, *now) || !shared_.may_delete(*nodeset)) {
+    co_return Result<void>();
+  }
+  MS_CO_CHECK(co_await slurm::Nodes(slurm->client()).remove(name));
+  MS_CO_CHECK(co_await slurm->cache().refresh_node(name));
+  world_.events.event(ref(*nodeset), EventType::kNormal, "DefunctSlurmNodePruned", "Prune",
+                      fmt::format("Deleted the Slurm node {}: its Kubernetes node is gone", name));
   co_return Result<void>();
 }
 

@@ -39,6 +39,7 @@ class NodeSetSlurmSync {
     std::optional<Error> failure;          // What Slurm refused.
     control::Requeue next;
     bool over = false;
+    bool held_back = false;  // By the limit of deletions, before the first round.
 
     // A failure where the pass must end.
     Result<void> note(const Result<void>& step);
@@ -46,13 +47,23 @@ class NodeSetSlurmSync {
   Task<Result<void>> round(Pass* pass);
   std::vector<WorkerView> next_to_tell(Pass& pass, const NodeSetView& view) const;
   Task<Result<void>> tell_one(const Pass* pass, WorkerView worker);
+  Task<Result<void>> act(SlurmPtr slurm, std::shared_ptr<const kube::Pod> pod, SlurmAction action);
+  // Under whose reason we are about to drain its node; null: no longer.
+  Task<Result<void>> note_drain(std::shared_ptr<const kube::Pod> pod, json::Value reason);
   Task<Result<void>> describe(const Pass* pass, WorkerView worker);
   Task<Result<void>> remove_drained(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view,
                                     const Plan* plan);
-  Task<Result<void>> remove_one(NodeSetPtr nodeset, SlurmPtr slurm, WorkerView worker,
-                                Removal::Evidence evidence, std::size_t size);
+  struct Candidate {
+    WorkerView worker;
+    Removal::Evidence evidence;
+    NodeSetWorld::Ground ground;
+  };
+  Task<Result<void>> remove_one(NodeSetPtr nodeset, SlurmPtr slurm, Candidate one,
+                                std::size_t size);
   Task<Result<void>> reservation(NodeSetPtr nodeset, SlurmPtr slurm, const NodeSetView* view);
-  Task<Result<void>> prune(NodeSetPtr nodeset, SlurmPtr slurm);
+  bool is_defunct(const api::NodeSet& nodeset, const slurm::Node& node) const;
+  Task<Result<void>> prune(Pass* pass);
+  Task<Result<void>> prune_one(NodeSetPtr nodeset, SlurmPtr slurm, std::string name);
 
   NodeSetWorld& shared_;
   World& world_;

@@ -6,10 +6,14 @@
 #include "api/names.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/projection.h"
+#include "operator/nodeset/reservation.h"
 #include "operator/sync/nodeset_sync.h"
 
 namespace mainspring::op {
 namespace {
+
+constexpr std::string_view kReservationCreated = "ReservationCreated";  // Part of the contract.
+constexpr std::string_view kWaitingForJobs = "WaitingForJobs";
 
 std::string selector_text(const api::NodeSet& nodeset) {
   return fmt::format("{}={},{}={}", api::label::kInstance, nodeset.meta.name, api::label::kName,
@@ -59,7 +63,7 @@ std::string about_unseen(const NodeSetView& view, const Plan& plan) {
 
 Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters& now,
                        const SlurmCluster* slurm, std::string_view freshness,
-                       const Error* failure) {
+                       std::string_view held_back, const Error* failure) {
   Situation all;
   all.ready = now.available >= plan.desired && now.updated >= plan.desired &&
               plan.condemned.empty() && failure == nullptr;
@@ -92,6 +96,16 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
     all.degraded_reason = "WorkersNotRegistered";
     all.degraded_message =
         fmt::format("Slurm does not know {} ready workers", plan.unregistered.size());
+  } else if (plan.held > 0) {
+    all.degraded_reason = "DeletionsLimited";
+    all.degraded_message = fmt::format(
+        "the nodes of {} more workers do not fit them any more; they go after others, a quarter of "
+        "the workers a minute. If that is a mistake, correct the nodeSelector, or the labels, "
+        "taints or hostname-override of the nodes",
+        plan.held);
+  } else if (!held_back.empty()) {
+    all.degraded_reason = "DeletionsLimited";
+    all.degraded_message = held_back;
   } else if (waiting > 0 && !*all.slurm_reachable) {
     all.degraded_reason = "WaitingForSlurm";
     all.degraded_message =
@@ -100,49 +114,102 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
   return all;
 }
 
-// What the user's wish for workers without privilege costs; no such condition where there is none.
-void set_confinement(control::ConditionList& conditions, const NodeSetView& view, bool mixed) {
-  constexpr std::string_view kType = "JobsConfined";
-  if (!build::is_unprivileged(view.nodeset)) {
-    control::remove_condition(conditions, kType);
+// Conditions that are there only while there is something to say.
+struct Remark {
+  kube::ConditionStatus status = kube::ConditionStatus::kFalse;
+  const char* reason;
+  std::string message;
+};
+
+void set_remark(control::ConditionList& conditions, const NodeSetView& view, std::string_view type,
+                std::optional<Remark> remark) {
+  if (!remark) {
+    control::remove_condition(conditions, type);
     return;
   }
   kube::Condition wanted;
-  wanted.type = kube::Text(kType);
-  wanted.status = kube::ConditionStatus::kFalse;
-  wanted.reason = kube::Text(mixed ? "MixedPrivilege" : "Unprivileged");
-  wanted.message = kube::Text(
-      mixed ? "other NodeSets of this Controller are privileged, so cgroups stay on, and slurmd "
-              "without privilege cannot start with them: make all of them alike"
-            : "without privilege Slurm has no cgroups: cores, memory and devices of a job are "
-              "bounded by the pod alone");
+  wanted.type = kube::Text(type);
+  wanted.status = remark->status;
+  wanted.reason = kube::Text(remark->reason);
+  wanted.message = kube::Text(remark->message);
   wanted.observed_generation = view.nodeset.meta.generation;
   control::set_condition(conditions, std::move(wanted), view.now);
 }
 
-// Of a Slurm that cannot be told the topology of workers; no such condition where it can, or where
-// there is none to tell.
-void set_topology(control::ConditionList& conditions, const NodeSetView& view,
-                  std::optional<slurm::Version> spoken) {
-  constexpr std::string_view kType = "TopologyInSlurm";
+// What the user's wish for workers without privilege costs.
+std::optional<Remark> about_confinement(const NodeSetView& view, bool mixed) {
+  if (!build::is_unprivileged(view.nodeset)) return std::nullopt;
+  if (mixed) {
+    return Remark{.reason = "MixedPrivilege",
+                  .message =
+                      "other NodeSets of this Controller are privileged, so cgroups stay "
+                      "on, and slurmd without privilege cannot start with them: make all "
+                      "of them alike"};
+  }
+  return Remark{.reason = "Unprivileged",
+                .message =
+                    "without privilege Slurm has no cgroups: cores, memory and devices of a "
+                    "job are bounded by the pod alone"};
+}
+
+// Of a Slurm that cannot be told the topology of workers.
+std::optional<Remark> about_topology(const NodeSetView& view,
+                                     std::optional<slurm::Version> spoken) {
   const auto with = std::count_if(view.workers.begin(), view.workers.end(), has_topology);
   const auto able =
       spoken ? slurm::require(*spoken, slurm::Feature::kNodeTopology) : Result<void>();
-  if (with == 0 || able) {
-    control::remove_condition(conditions, kType);
-    return;
+  if (with == 0 || able) return std::nullopt;
+  return Remark{.reason = "SlurmTooOld",
+                .message = fmt::format("the topology of {} workers is left out: {}", with,
+                                       able.error().message())};
+}
+
+// Whether Slurm has the reservation of a ScheduledUpdate. While that is not known, what was said
+// last stays.
+std::optional<Remark> about_reservation(const api::NodeSet& nodeset, SlurmCluster* slurm) {
+  const auto* const before = kube::find_condition(nodeset.status.conditions, kReservationCreated);
+  const bool scheduled = nodeset.spec.update_type == api::UpdateType::kScheduledUpdate;
+  if (before == nullptr && !scheduled) return std::nullopt;
+  if (slurm == nullptr || !slurm->cache().reservations_freshness().fresh()) {
+    if (before == nullptr) return std::nullopt;
+    const bool created = before->status == kube::ConditionStatus::kTrue;
+    return Remark{before->status, created ? "Created" : "NotExists", before->message.str()};
   }
-  kube::Condition wanted;
-  wanted.type = kube::Text(kType);
-  wanted.status = kube::ConditionStatus::kFalse;
-  wanted.reason = kube::Text("SlurmTooOld");
-  wanted.message = kube::Text(
-      fmt::format("the topology of {} workers is left out: {}", with, able.error().message()));
-  wanted.observed_generation = view.nodeset.meta.generation;
-  control::set_condition(conditions, std::move(wanted), view.now);
+  const std::string name = reservation_name(nodeset.meta.name);
+  if (slurm->cache().reservations().get({}, name)) {
+    return Remark{kube::ConditionStatus::kTrue, "Created",
+                  fmt::format("Slurm has the reservation {}", name)};
+  }
+  return Remark{kube::ConditionStatus::kFalse, "NotExists",
+                fmt::format("Slurm has no reservation {}", name)};
 }
 
 }  // namespace
+
+void NodeSetSync::set_remarks(control::ConditionList& conditions, const NodeSetView& view,
+                              SlurmCluster* slurm) {
+  const api::NodeSet& nodeset = view.nodeset;
+  const auto& family = world_.nodesets_of({nodeset.meta.ns, nodeset.spec.controller_ref.name});
+  const bool mixed = std::any_of(family.begin(), family.end(),
+                                 [](const auto& one) { return !build::is_unprivileged(*one); });
+  set_remark(conditions, view, "JobsConfined", about_confinement(view, mixed));
+  set_remark(
+      conditions, view, "TopologyInSlurm",
+      about_topology(view, slurm != nullptr ? slurm->client().known_version() : std::nullopt));
+  set_remark(conditions, view, kReservationCreated, about_reservation(nodeset, slurm));
+  std::optional<Remark> waiting;
+  if (nodeset.meta.deleting() && view.workers.empty()) {
+    if (auto wait = slurm_needs(nodeset)) {
+      waiting = Remark{kube::ConditionStatus::kTrue, wait->reason, std::move(wait->message)};
+    }
+  }
+  const auto* const before = kube::find_condition(nodeset.status.conditions, kWaitingForJobs);
+  if (waiting && (before == nullptr || before->reason != waiting->reason)) {
+    world_.events.event(control::ref_to(api::NodeSet::kResource, nodeset.meta),
+                        control::EventType::kNormal, kWaitingForJobs, "Delete", waiting->message);
+  }
+  set_remark(conditions, view, kWaitingForJobs, std::move(waiting));
+}
 
 Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetView* view,
                                              const Plan* plan, std::int32_t collisions,
@@ -157,13 +224,10 @@ Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetVi
     if (!freshness.fresh()) stale = freshness.why.empty() ? "no list of nodes yet" : freshness.why;
   }
   control::ConditionList conditions = conditions_of(
-      nodeset->status.conditions, situation_of(*view, *plan, now, slurm.get(), stale, failure),
+      nodeset->status.conditions,
+      situation_of(*view, *plan, now, slurm.get(), stale, shared_.held_back(*nodeset), failure),
       nodeset->meta.generation, view->now);
-  const auto& family = world_.nodesets_of({nodeset->meta.ns, nodeset->spec.controller_ref.name});
-  set_confinement(conditions, *view, std::any_of(family.begin(), family.end(), [](const auto& one) {
-                    return !build::is_unprivileged(*one);
-                  }));
-  set_topology(conditions, *view, slurm ? slurm->client().known_version() : std::nullopt);
+  set_remarks(conditions, *view, slurm.get());
 
   api::NodeSetStatus wanted = nodeset->status;
   wanted.replicas = now.replicas;

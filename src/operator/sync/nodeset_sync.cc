@@ -9,6 +9,7 @@
 #include "net/wait.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/cordon.h"
+#include "operator/nodeset/reservation.h"
 #include "operator/sync/daemon_sync.h"
 #include "operator/sync/pod_calls.h"
 #include "slurm/job.h"
@@ -20,6 +21,21 @@ using control::Key;
 using control::Requeue;
 
 constexpr Duration kWhileGoing = seconds(5);
+
+// What NodeSets own, alone or together: one that is edited or deleted is to be as it should again.
+template <class T>
+void watch_owned(control::Controller& queue, Store<T>& store) {
+  queue.watch<T>(store, [](const auto& before, const auto& after, control::Controller& to) {
+    for (const T* const object : {before.get(), after.get()}) {
+      if (object == nullptr) continue;
+      for (const kube::OwnerReference& owner : object->meta.owners) {
+        if (owner.kind == api::NodeSet::kResource.kind) {
+          to.enqueue(Key(object->meta.ns, owner.name));
+        }
+      }
+    }
+  });
+}
 
 control::ObjectRef ref(const api::NodeSet& nodeset) {
   return control::ref_to(api::NodeSet::kResource, nodeset.meta);
@@ -59,11 +75,11 @@ void NodeSetSync::watch(control::Controller& queue) {
       }
     }
   });
-  queue.wait_for(world_.claims);
   queue.wait_for(world_.revisions);
-  queue.wait_for(world_.services);
-  queue.wait_for(world_.budgets);
-  queue.wait_for(world_.config_maps);
+  shared_.watch_claims(queue);
+  watch_owned(queue, world_.services);
+  watch_owned(queue, world_.budgets);
+  watch_owned(queue, world_.config_maps);
   // Not waited for: without leave to see nodes it never fills.
   world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
     const kube::Node& node = after ? *after : *before;
@@ -75,6 +91,15 @@ void NodeSetSync::watch(control::Controller& queue) {
         queue.enqueue(nodeset->meta.key());
       }
     });
+  });
+  shared_.on_held_back = [&queue](KeyView nodeset) { queue.enqueue(nodeset); };
+  world_.slurm.on_reservation([this, &queue](KeyView owner, const auto& before, const auto& after) {
+    const slurm::Reservation& reservation = after ? *after : *before;
+    for (const auto& nodeset : world_.nodesets_of(owner)) {
+      if (reservation.name == reservation_name(nodeset->meta.name)) {
+        queue.enqueue(nodeset->meta.key());
+      }
+    }
   });
   world_.slurm.on_cluster([of_controller, &queue](KeyView owner) { of_controller(owner, queue); });
   world_.slurm.on_node([this, &queue](KeyView owner, const auto& before, const auto& after) {
@@ -90,22 +115,42 @@ Task<Result<Requeue>> NodeSetSync::reconcile(Key key) {
   const NodeSetPtr nodeset = world_.nodesets.get(key.view());
   if (!nodeset) co_return Requeue{};
   const ControllerPtr controller = shared_.controller_of(*nodeset);
-  const bool safe_deletion = nodeset->spec.deletion_policy == api::DeletionPolicy::kDrain;
-  if (!nodeset->meta.deleting() && safe_deletion &&
-      !nodeset->meta.has_finalizer(api::kDrainFinalizer)) {
-    MS_CO_CHECK(co_await control::add_finalizer(&world_.client, api::NodeSet::kResource,
-                                                nodeset->meta, std::string(api::kDrainFinalizer)));
+  if (!nodeset->meta.deleting()) {
+    const Result<void> guarded = co_await guard(nodeset);
+    auto kept = co_await keep(nodeset, controller);
+    MS_CO_CHECK(guarded);
+    co_return kept;
   }
-  if (!nodeset->meta.deleting()) co_return co_await keep(nodeset, controller);
 
   MS_CO_TRY(const std::optional<Requeue> again, co_await release(nodeset, controller));
   if (again) co_return *again;
   // Each where it is there: that of the reservation outlives its purpose where Slurm is gone.
   for (const std::string_view finalizer : {api::kReservationFinalizer, api::kDrainFinalizer}) {
-    MS_CO_CHECK(co_await control::remove_finalizer(&world_.client, api::NodeSet::kResource,
-                                                   nodeset->meta, std::string(finalizer)));
+    const auto removed = co_await control::remove_finalizer(&world_.client, api::NodeSet::kResource,
+                                                            nodeset->meta, std::string(finalizer));
+    if (!removed) co_return finalizer_failed(*nodeset, removed.error());
   }
   co_return Requeue{};
+}
+
+// So that it is not gone before its workers are drained.
+Task<Result<void>> NodeSetSync::guard(NodeSetPtr nodeset) {
+  if (nodeset->spec.deletion_policy != api::DeletionPolicy::kDrain ||
+      nodeset->meta.has_finalizer(api::kDrainFinalizer)) {
+    co_return Result<void>();
+  }
+  const auto added = co_await control::add_finalizer(
+      &world_.client, api::NodeSet::kResource, nodeset->meta, std::string(api::kDrainFinalizer));
+  if (added) co_return Result<void>();
+  co_return finalizer_failed(*nodeset, added.error());
+}
+
+tl::unexpected<Error> NodeSetSync::finalizer_failed(const api::NodeSet& nodeset, Error why) {
+  // Somebody changed the NodeSet meanwhile: that is tried again on what is there now.
+  if (why.code() != Code::kConflict) {
+    warn(world_, ref(nodeset), "SyncFinalizerFailed", why.to_string());
+  }
+  return fail(std::move(why));
 }
 
 Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr controller) {
@@ -127,31 +172,43 @@ Task<Result<Requeue>> NodeSetSync::keep(NodeSetPtr nodeset, ControllerPtr contro
   if (auto made = shared_.pod_template(*nodeset, *controller); !made) {
     co_return co_await hold(nodeset, "SyncFailed", std::move(made).error());
   }
-  MS_CO_TRY(const control::CurrentRevision current, co_await revision(nodeset));
+  const auto current = co_await revision(nodeset);
+  if (!current) {
+    MS_CO_CHECK(co_await hold(nodeset, "SyncFailed", current.error()));
+    co_return fail(current.error());
+  }
   shared_.set_revision(
       *nodeset,
-      std::string(current.revision.meta.labels.find(control::kRevisionHashLabel).value_or("")));
+      std::string(current->revision.meta.labels.find(control::kRevisionHashLabel).value_or("")));
+  shared_.note_failures(*nodeset);
   NodeSetView view = shared_.view(*nodeset);
-  shared_.note_failures(view);
   const Plan plan = make_plan(view);
   const std::optional<Duration> unseen = shared_.expectations.wait(nodeset->meta.uid);
   if (!unseen) note(co_await act(nodeset, controller, &view, &plan));
-  note(co_await drop_old_revisions(nodeset, current.revision.meta.name));
-  MS_CO_CHECK(co_await write_status(nodeset, &view, &plan, current.collision_count,
+  note(co_await drop_old_revisions(nodeset, current->revision.meta.name));
+  MS_CO_CHECK(co_await write_status(nodeset, &view, &plan, current->collision_count,
                                     failure ? &*failure : nullptr));
   if (failure) co_return fail(*std::move(failure));
   if (unseen) co_return Requeue{*unseen};
   co_return look_again(view, plan);
 }
 
-// Until the spec, or what it refers to, is another: that wakes the key.
+// Until the spec, or what it refers to, is another: that wakes the key. Nothing can be made
+// meanwhile, so no update begins, but who goes, goes, and nodes are cordoned and uncordoned.
 Task<Result<Requeue>> NodeSetSync::hold(NodeSetPtr nodeset, std::string reason, Error why) {
   warn(world_, ref(*nodeset), reason, why.to_string());
-  NodeSetView view = shared_.view(*nodeset);
-  const Plan nothing;
-  MS_CO_CHECK(
-      co_await write_status(nodeset, &view, &nothing, nodeset->status.collision_count, &why));
-  co_return Requeue{};
+  const NodeSetView view = shared_.view(*nodeset);
+  NodeSetView without_update = view;
+  without_update.revision_hash.clear();
+  Plan plan = make_plan(without_update);
+  plan.create.clear();
+  const std::optional<Duration> unseen = shared_.expectations.wait(nodeset->meta.uid);
+  Result<void> gone;
+  if (!unseen) gone = co_await let_go(nodeset, &view, &plan);
+  MS_CO_CHECK(co_await write_status(nodeset, &view, &plan, nodeset->status.collision_count, &why));
+  MS_CO_CHECK(gone);
+  if (unseen) co_return Requeue{*unseen};
+  co_return look_again(view, plan);
 }
 
 Task<Result<std::optional<Requeue>>> NodeSetSync::release(NodeSetPtr nodeset,
@@ -161,52 +218,52 @@ Task<Result<std::optional<Requeue>>> NodeSetSync::release(NodeSetPtr nodeset,
       controller->meta.deleting()) {
     co_return std::nullopt;
   }
-  NodeSetView view = shared_.view(*nodeset);
-  if (!view.workers.empty()) {
-    const Plan plan = make_plan(view);
-    MS_CO_CHECK(co_await cordon_pods(&view, &plan));
-    MS_CO_CHECK(co_await remove_pods(nodeset, &view, &plan));
-    if (shared_.overdue(*nodeset)) {
-      MS_CO_CHECK(co_await remove_all(nodeset, &view));
-    }
-    MS_CO_CHECK(
-        co_await write_status(nodeset, &view, &plan, nodeset->status.collision_count, nullptr));
-    co_return Requeue{kWhileGoing};
-  }
-  if (slurm_needs(*nodeset)) co_return Requeue{kWhileGoing};
-  co_return std::nullopt;
+  const NodeSetView view = shared_.view(*nodeset);
+  const Plan plan = make_plan(view);
+  if (view.workers.empty() && !slurm_needs(*nodeset)) co_return std::nullopt;
+  const Result<void> gone = co_await let_go(nodeset, &view, &plan);
+  Result<void> forced;
+  if (shared_.overdue(*nodeset)) forced = co_await remove_all(nodeset, &view);
+  MS_CO_CHECK(
+      co_await write_status(nodeset, &view, &plan, nodeset->status.collision_count, nullptr));
+  MS_CO_CHECK(gone);
+  MS_CO_CHECK(forced);
+  co_return Requeue{kWhileGoing};
 }
 
 // Whoever set the deadline wants them to go, jobs or not, and whether Slurm answers or not.
 Task<Result<void>> NodeSetSync::remove_all(NodeSetPtr nodeset, const NodeSetView* view) {
+  Result<void> all;
   for (const WorkerView& worker : view->workers) {
     if (worker.pod->meta.deleting()) continue;
     if (!shared_.may_delete(*nodeset)) break;
-    MS_CO_CHECK(co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
+    keep_first(all, co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
   }
-  co_return Result<void>();
+  co_return all;
 }
 
-bool NodeSetSync::slurm_needs(const api::NodeSet& nodeset) const {
+std::optional<NodeSetSync::Wait> NodeSetSync::slurm_needs(const api::NodeSet& nodeset) const {
   const auto slurm = shared_.slurm_of(nodeset);
-  // Without any slurmrestd nobody will ever know.
-  if (!slurm && world_.restapis_of({nodeset.meta.ns, nodeset.spec.controller_ref.name}).empty()) {
-    return false;
+  // Without any slurmrestd nobody will ever know. What jobs name when time is up stays in
+  // slurm.conf for as long as they do (controller_inputs.h).
+  const KeyView controller{nodeset.meta.ns, nodeset.spec.controller_ref.name};
+  if (!slurm && world_.restapis_of(controller).empty()) return std::nullopt;
+  if (shared_.overdue(nodeset)) return std::nullopt;
+  if (nodeset.meta.has_finalizer(api::kReservationFinalizer)) {
+    return Wait{"Reservation", "its reservation in Slurm has to go first"};
   }
-  if (shared_.overdue(nodeset)) return false;
-  if (nodeset.meta.has_finalizer(api::kReservationFinalizer)) return true;
-  if (!nodeset.spec.partition_enabled) return false;
-  if (!slurm || !slurm->cache().jobs_freshness().fresh()) return true;
+  if (!nodeset.spec.partition_enabled) return std::nullopt;
   const std::string partition = nodeset.slurm_name();
-  bool needed = false;
-  slurm->cache().jobs().for_each([&](const auto& job) {
-    for (std::string_view rest = job->partition; !needed && !rest.empty();) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      needed = rest.substr(0, comma) == partition;
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-  });
-  return needed;
+  const std::optional<std::size_t> jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
+  if (!jobs) {
+    return Wait{"SlurmUnknown",
+                fmt::format("nobody can say which jobs name the partition {}", partition)};
+  }
+  if (*jobs == 0) return std::nullopt;
+  return Wait{"JobRecords",
+              fmt::format("{} jobs that slurmctld has on record name the partition {}; it forgets "
+                          "a job MinJobAge after its end",
+                          *jobs, partition)};
 }
 
 Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const {
@@ -221,7 +278,7 @@ Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const
     if (matures) sooner(seconds(view.nodeset.spec.min_ready_seconds) + seconds(1));
   }
   // Nobody tells when the limit of deletions lets the next ones go.
-  if (!plan.remove.empty()) sooner(kWhileGoing);
+  if (!plan.remove.empty() || !shared_.held_back(view.nodeset).empty()) sooner(kWhileGoing);
   return {after};
 }
 

@@ -6,6 +6,7 @@
 // delete. Owned by the app; lives on the control loop.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "control/controller.h"
@@ -30,10 +31,18 @@ class NodeSetSync {
   Task<Result<control::Requeue>> hold(NodeSetPtr nodeset, std::string reason, Error why);
   Task<Result<std::optional<control::Requeue>>> release(NodeSetPtr nodeset,
                                                         ControllerPtr controller);
-  // Whether slurmctld may still hold jobs that name its partition, or its reservation.
-  bool slurm_needs(const api::NodeSet& nodeset) const;
+  Task<Result<void>> guard(NodeSetPtr nodeset);
+  tl::unexpected<Error> finalizer_failed(const api::NodeSet& nodeset, Error why);
+  // What a NodeSet without workers has to wait for before it goes: slurmctld may still hold jobs
+  // that name its partition, or its reservation.
+  struct Wait {
+    const char* reason;
+    std::string message;
+  };
+  std::optional<Wait> slurm_needs(const api::NodeSet& nodeset) const;
 
   Task<Result<void>> shared_objects(NodeSetPtr nodeset, ControllerPtr controller);
+  Task<Result<void>> disruption_budget(NodeSetPtr nodeset, json::Value desired, std::string name);
   Task<Result<void>> remove_upstream_budget(std::string ns, std::string name);
   Task<Result<void>> adopt(NodeSetPtr nodeset);
   Task<Result<control::CurrentRevision>> revision(NodeSetPtr nodeset);
@@ -41,6 +50,7 @@ class NodeSetSync {
 
   Task<Result<void>> act(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                          const Plan* plan);
+  Task<Result<void>> let_go(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
   Task<Result<void>> create_pods(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                                  const Plan* plan);
   Task<Result<void>> create_pod(NodeSetPtr nodeset, std::shared_ptr<const json::Value> pod_template,
@@ -54,11 +64,15 @@ class NodeSetSync {
   };
   Task<Result<void>> patch_pods(std::vector<PodChange> changes);
   Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
+  Task<Result<void>> give_claim(std::shared_ptr<const kube::PersistentVolumeClaim> claim,
+                                kube::Seq<kube::OwnerReference> owners);
   Task<Result<void>> remove_all(NodeSetPtr nodeset, const NodeSetView* view);
   Task<Result<void>> remove_pods(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
 
   Task<Result<void>> write_status(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan,
                                   std::int32_t collisions, const Error* failure);
+  void set_remarks(control::ConditionList& conditions, const NodeSetView& view,
+                   SlurmCluster* slurm);
   control::Requeue look_again(const NodeSetView& view, const Plan& plan) const;
 
   NodeSetWorld& shared_;

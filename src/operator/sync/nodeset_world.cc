@@ -1,9 +1,12 @@
 #include "operator/sync/nodeset_world.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "operator/build/metadata.h"
 #include "operator/build/worker.h"
+#include "operator/nodeset/claims.h"
 #include "operator/sync/ensure.h"
 
 namespace mainspring::op {
@@ -12,6 +15,11 @@ NodeSetWorld::NodeSetWorld(World& given)
     : world(given),
       expectations({given.clock, given.options.log}),
       deletions_(given.clock, given.options.deletions_per_minute) {
+  if (world.options.metrics != nullptr) {
+    held_back_total_ = world.options.metrics->counter(
+        "mainspring_deletions_held_back_total",
+        "Times that a worker was not deleted because too many would have gone within a minute.");
+  }
   expectations.follow(world.pods);
   world.nodesets.add_handler([this](const auto& before, const auto& after) {
     if (before && (!after || after->meta.uid != before->meta.uid)) forget(before->meta.uid);
@@ -117,25 +125,62 @@ Result<const json::Value*> NodeSetWorld::pod_template(const api::NodeSet& nodese
   return &kept.pod;
 }
 
-void NodeSetWorld::note_failures(const NodeSetView& view) {
-  if (view.nodeset.spec.scaling_mode != api::ScalingMode::kDaemonSet) return;
-  constexpr int kDoublings = 10;  // One second, doubled: a quarter of an hour.
-  auto& failures = failures_[view.nodeset.meta.uid];
-  for (const WorkerView& worker : view.workers) {
-    const kube::Pod& pod = *worker.pod;
-    if (pod.node_name.empty()) continue;
-    const std::string node(pod.node_name.view());
-    if (pod.ready()) {
-      failures.erase(node);
-    } else if (pod.status.phase == kube::PodPhase::kFailed) {
-      Failure& failure = failures[node];
-      if (failure.pod_uid == pod.meta.uid) continue;
-      failure.pod_uid = pod.meta.uid;
-      failure.until =
-          world.clock.now() + std::min<Duration>(seconds(1) * (1 << failure.count), minutes(15));
-      failure.count = std::min(failure.count + 1, kDoublings);
+void NodeSetWorld::watch_claims(control::Controller& queue) {
+  using Claim = kube::PersistentVolumeClaim;
+  queue.watch<Claim>(world.claims, [this](const auto& before, const auto& after, auto& to) {
+    for (const Claim* const claim : {before.get(), after.get()}) {
+      if (claim == nullptr) continue;
+      for (const kube::OwnerReference& owner : claim->meta.owners) {
+        if (owner.kind == api::NodeSet::kResource.kind) {
+          to.enqueue(control::Key(claim->meta.ns, owner.name));
+        }
+        const auto pod = owner.kind == kube::Pod::kResource.kind
+                             ? world.pods.get(claim->meta.ns, owner.name)
+                             : nullptr;
+        if (const auto nodeset = pod ? owner_of(*pod) : nullptr) to.enqueue(nodeset->meta.key());
+      }
     }
+  });
+}
+
+bool NodeSetWorld::claims_settled(const api::NodeSet& nodeset, const kube::Pod& pod,
+                                  Cause cause) const {
+  if (nodeset.spec.volume_claim_templates.empty()) return true;
+  const auto& volumes = pod.spec->volumes;
+  return std::none_of(volumes.begin(), volumes.end(), [&](const kube::Volume& volume) {
+    const auto claim = world.claims.get(pod.meta.ns, volume.claim_name(pod.meta.name));
+    return claim && wanted_owners(nodeset, pod, cause == Cause::kScaleIn, *claim);
+  });
+}
+
+void NodeSetWorld::note_failures(const api::NodeSet& nodeset) {
+  constexpr int kDoublings = 10;  // One second, doubled: a quarter of an hour.
+  constexpr Duration kLongest = minutes(15);
+  const bool daemons = nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet;
+  auto& failures = failures_[nodeset.meta.uid];
+  // Not by a pod that is Ready: one that fails a moment later fails again all the same.
+  std::erase_if(failures,
+                [&](const auto& one) { return one.second.until + kLongest < world.clock.now(); });
+  for (const auto& pod : world.pods_of(nodeset.meta.uid)) {
+    const std::string place = daemons ? std::string(pod->node_name.view()) : pod->meta.name;
+    if (!pod->terminal() || place.empty()) continue;
+    Failure& failure = failures[place];
+    if (failure.pod_uid == pod->meta.uid) continue;
+    failure.pod_uid = pod->meta.uid;
+    failure.until =
+        world.clock.now() + std::min<Duration>(seconds(1) * (1 << failure.count), kLongest);
+    failure.count = std::min(failure.count + 1, kDoublings);
+    if (daemons) say_ended(nodeset, *pod);
   }
+}
+
+void NodeSetWorld::say_ended(const api::NodeSet& nodeset, const kube::Pod& pod) {
+  const bool failed = pod.status.phase == kube::PodPhase::kFailed;
+  world.events.event(control::ref_to(api::NodeSet::kResource, nodeset.meta),
+                     failed ? control::EventType::kWarning : control::EventType::kNormal,
+                     failed ? "FailedDaemonPod" : "SucceededDaemonPod", "Recreate",
+                     fmt::format("Pod {} on node {} {}; another takes its place", pod.meta.name,
+                                 pod.node_name.view(), failed ? "failed" : "has ended"));
 }
 
 std::optional<Duration> NodeSetWorld::next_try(std::string_view nodeset_uid) const {
@@ -154,30 +199,41 @@ bool NodeSetWorld::overdue(const api::NodeSet& nodeset) const {
          world.clock.wall_now() > *nodeset.meta.deletion + nodeset.spec.deletion_deadline;
 }
 
-bool NodeSetWorld::may_delete(const api::NodeSet& nodeset) {
-  return say_limited(nodeset, deletions_.take());
+bool NodeSetWorld::may_delete(const api::NodeSet& nodeset, Ground ground, std::size_t size) {
+  return say_limited(nodeset, ground, deletions_.take(ground, nodeset.meta.uid, size));
 }
 
-bool NodeSetWorld::may_delete_unknown(const api::NodeSet& nodeset, std::size_t size) {
-  return say_limited(nodeset, deletions_.take_unknown(nodeset.meta.uid, size));
+bool NodeSetWorld::has_room(const api::NodeSet& nodeset, Ground ground, std::size_t size) {
+  return say_limited(nodeset, ground, deletions_.has_room(ground, nodeset.meta.uid, size));
 }
 
-bool NodeSetWorld::has_room(const api::NodeSet& nodeset, bool unknown, std::size_t size) {
-  return say_limited(nodeset, unknown ? deletions_.has_room_unknown(nodeset.meta.uid, size)
-                                      : deletions_.has_room());
-}
-
-bool NodeSetWorld::say_limited(const api::NodeSet& nodeset, bool allowed) {
-  if (!allowed) {
-    warn(world, control::ref_to(api::NodeSet::kResource, nodeset.meta), "DeletionsLimited",
-         "More pods would be deleted within a minute than is allowed; the rest waits");
+bool NodeSetWorld::say_limited(const api::NodeSet& nodeset, Ground ground, bool allowed) {
+  if (allowed) return true;
+  std::string why = "More pods would be deleted within a minute than is allowed; the rest waits";
+  if (ground == Ground::kUprooted) {
+    why +=
+        ". The nodes of many of them do not fit any more: if that is a mistake, correct the "
+        "nodeSelector, or the labels, taints or hostname-override of the nodes";
   }
-  return allowed;
+  warn(world, control::ref_to(api::NodeSet::kResource, nodeset.meta), "DeletionsLimited", why);
+  held_back_total_.add();
+  const bool begins = held_back(nodeset).empty();
+  held_back_[nodeset.meta.uid] = {world.clock.now(), std::move(why)};
+  if (begins) on_held_back(nodeset.meta.key());
+  return false;
+}
+
+std::string_view NodeSetWorld::held_back(const api::NodeSet& nodeset) const {
+  constexpr Duration kJustNow = seconds(30);  // Longer than until the next try.
+  const auto it = held_back_.find(nodeset.meta.uid);
+  if (it == held_back_.end() || world.clock.now() - it->second.at > kJustNow) return {};
+  return it->second.why;
 }
 
 void NodeSetWorld::forget(std::string_view nodeset_uid) {
   expectations.forget(nodeset_uid);
   deletions_.forget(std::string(nodeset_uid));
+  if (const auto it = held_back_.find(nodeset_uid); it != held_back_.end()) held_back_.erase(it);
   if (const auto it = revisions_.find(nodeset_uid); it != revisions_.end()) revisions_.erase(it);
   if (const auto it = templates_.find(nodeset_uid); it != templates_.end()) templates_.erase(it);
   if (const auto it = failures_.find(nodeset_uid); it != failures_.end()) failures_.erase(it);

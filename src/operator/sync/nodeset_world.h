@@ -8,12 +8,14 @@
 // undrains, and deletes what Slurm has shown to be drained; "worker" shows Slurm's state on pods.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "control/controller.h"
 #include "control/expectations.h"
 #include "operator/nodeset/placement.h"
 #include "operator/nodeset/plan.h"
@@ -58,24 +60,36 @@ class NodeSetWorld {
   std::shared_ptr<const api::NodeSet> owner_of(const kube::Pod& pod) const;
   WorkerView worker(const kube::Pod& pod, SlurmCluster* slurm) const;
 
-  // Pods that failed on a node in DaemonSet mode: the next one there waits, longer each time.
-  void note_failures(const NodeSetView& view);
+  // Wakes the NodeSet of each claim that changes.
+  void watch_claims(control::Controller& queue);
+  // Whether those who are to have the pod's claims when it goes for `cause` have them: what a pod
+  // takes along must be known before it is deleted.
+  bool claims_settled(const api::NodeSet& nodeset, const kube::Pod& pod, Cause cause) const;
+
+  // Pods that ended: the next one in the same place waits, longer each time. To be called before
+  // the view is made. Says so to the NodeSet in an Event.
+  void note_failures(const api::NodeSet& nodeset);
   std::optional<Duration> next_try(std::string_view nodeset_uid) const;
 
   // Whether it is being deleted and has had all the time that it was given for that.
   bool overdue(const api::NodeSet& nodeset) const;
 
-  // Takes one deletion of a pod from what the limit leaves. Where nothing is left, says so to the
-  // NodeSet in an Event.
-  bool may_delete(const api::NodeSet& nodeset);
-  // The same for one of its `size` pods, on the word that Slurm does not know it.
-  bool may_delete_unknown(const api::NodeSet& nodeset, std::size_t size);
-  // Whether the one or, where `unknown`, the other would allow it now. Also says where not.
-  bool has_room(const api::NodeSet& nodeset, bool unknown, std::size_t size);
+  // Takes one deletion of a pod from what the limit leaves, of a NodeSet of `size` pods where the
+  // ground is one of a share. Where nothing is left, says so to the NodeSet in an Event.
+  using Ground = DeletionLimit::Ground;
+  bool may_delete(const api::NodeSet& nodeset, Ground ground = Ground::kWanted,
+                  std::size_t size = 0);
+  // Whether it would be allowed now. Also says where not.
+  bool has_room(const api::NodeSet& nodeset, Ground ground, std::size_t size);
+  // Why deletions of this NodeSet have just been held back; empty where they have not.
+  std::string_view held_back(const api::NodeSet& nodeset) const;
+  // Called when that begins.
+  std::function<void(KeyView nodeset)> on_held_back = [](KeyView) {};
 
  private:
   void forget(std::string_view nodeset_uid);
-  bool say_limited(const api::NodeSet& nodeset, bool allowed);
+  void say_ended(const api::NodeSet& nodeset, const kube::Pod& pod);
+  bool say_limited(const api::NodeSet& nodeset, Ground ground, bool allowed);
 
   struct Template {
     api::NodeSetSpec nodeset;
@@ -92,10 +106,17 @@ class NodeSetWorld {
 
   std::vector<Place> places(const api::NodeSet& nodeset);
 
+  struct HeldBack {
+    TimePoint at;
+    std::string why;
+  };
+
   DeletionLimit deletions_;
+  Counter held_back_total_;
+  std::map<std::string, HeldBack, std::less<>> held_back_;     // By UID of the NodeSet.
   std::map<std::string, std::string, std::less<>> revisions_;  // By UID of the NodeSet.
   std::map<std::string, Template, std::less<>> templates_;     // By UID of the NodeSet.
-  // By UID of the NodeSet, then by node.
+  // By UID of the NodeSet, then by node in DaemonSet mode and by name in StatefulSet mode.
   std::map<std::string, std::map<std::string, Failure, std::less<>>, std::less<>> failures_;
 };
 

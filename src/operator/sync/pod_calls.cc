@@ -40,4 +40,8 @@ Task<Result<void>> delete_pod(NodeSetWorld* shared, std::shared_ptr<const kube::
   co_return fail(done.error());
 }
 
+void keep_first(Result<void>& first, const Result<void>& next) {
+  if (first && !next) first = next;
+}
+
 }  // namespace mainspring::op

@@ -25,4 +25,7 @@ enum class PodVersion { kAny, kAsSeen };
 Task<Result<void>> delete_pod(NodeSetWorld* shared, std::shared_ptr<const kube::Pod> pod,
                               std::shared_ptr<const api::NodeSet> nodeset, PodVersion version);
 
+// Of work for many, of which one that fails must not stop the others: the first failure.
+void keep_first(Result<void>& first, const Result<void>& next);
+
 }  // namespace mainspring::op

@@ -1,0 +1,276 @@
+// What must go on whatever else fails, and what must come back by itself: one story for each rule,
+// told to the whole operator.
+#include <gmock/gmock.h>
+
+#include "sim/operator_scenario.h"
+
+namespace mainspring::sim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kBudget =
+    "/apis/policy/v1/namespaces/slurm/poddisruptionbudgets/slurm-workers-pdb-c";
+
+class OperatorRules : public ::testing::Test {
+ protected:
+  // A NodeSet on the nodes of pool a; `more` is JSON of further fields of its spec.
+  void begin(int replicas, const std::string& more = "") {
+    const auto made = world.kubectl(
+        Method::kPost, kSets.substr(0, kSets.size() - 1),
+        fmt::format(R"({{"apiVersion":"slinky.slurm.net/v1beta1","kind":"NodeSet",)"
+                    R"("metadata":{{"name":"gpu"}},"spec":{{"controllerRef":{{"name":"c"}},)"
+                    R"("replicas":{},"slurmd":{{"image":"i"}},"logfile":{{"image":"i"}},)"
+                    R"("template":{{"spec":{{"nodeSelector":{{"pool":"a"}}}}}}{}}}}})",
+                    replicas, more));
+    ASSERT_EQ(made.status, 201) << made.body;
+    world.heal();
+    pass(minutes(2));
+    ASSERT_EQ(condition("Ready"), "True AllAvailable") << world.safety.account();
+  }
+  void pass(Duration time) {
+    world.pass(time, [] {});
+    EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+  }
+  void spec(const std::string& json) {
+    const auto done =
+        world.kubectl(Method::kPatch, kSets + "gpu", fmt::format(R"({{"spec":{}}})", json));
+    ASSERT_EQ(done.status, 200) << done.body;
+  }
+  void cordon_node_of(const std::string& pod, bool cordon) {
+    world.kubectl(Method::kPatch, kNodes + std::string(text_at(*find(pod), "/spec/nodeName")),
+                  fmt::format(R"({{"spec":{{"unschedulable":{}}}}})", cordon));
+  }
+
+  Object find(const std::string& pod) { return world.api.storage().get("pods", "slurm/" + pod); }
+  std::size_t pods() { return world.pods_of(*world.nodeset("gpu")).size(); }
+  std::string image_of(const std::string& pod) {
+    return std::string(text_at(*find(pod), "/spec/containers/0/image"));
+  }
+  bool drained(const std::string& node) { return world.slurm.model().node(node)->drain; }
+  // "True AllAvailable": status and reason.
+  std::string condition(std::string_view type) {
+    const Object set = world.nodeset("gpu");
+    const json::Value* const all = set ? set->at_pointer("/status/conditions") : nullptr;
+    for (const json::Value& one : all == nullptr ? json::Value::array() : *all) {
+      if (text_at(one, "/type") != type) continue;
+      return fmt::format("{} {}", text_at(one, "/status"), text_at(one, "/reason"));
+    }
+    return "";
+  }
+  std::string slurm_conf() {
+    const Object map = world.api.storage().get("configmaps", "slurm/c-config");
+    return std::string(text_at(*map, "/data/slurm.conf"));
+  }
+  std::uint32_t run_job(const std::string& node, const std::string& partition = "all") {
+    // slurmctld would have found it in the files that this Slurm does not read.
+    if (partition != "all") {
+      EXPECT_FALSE(world.slurm.model().create_partition({.name = partition, .names = {node}}));
+    }
+    SlurmJob job{.partition = partition, .required = {node}};
+    EXPECT_FALSE(world.slurm.model().submit(job));
+    pass(seconds(5));
+    return job.id;
+  }
+
+  OperatorWorld world{3};
+};
+
+TEST_F(OperatorRules, APodThatCannotBeMadeKeepsNobodyElse) {
+  begin(3, R"(,"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}})");
+  world.faults.forbids = [](const http::Request& request) {
+    return request.method == Method::kPost && request.url.path.ends_with("/pods") &&
+           request.body.find("\"gpu-3\"") != std::string::npos;
+  };
+  spec(R"({"replicas":4})");
+  pass(seconds(20));
+  EXPECT_EQ(condition("Degraded"), "True SyncFailed");
+  cordon_node_of("gpu-0", true);
+  pass(minutes(1));
+  EXPECT_TRUE(drained("gpu-0"));
+  cordon_node_of("gpu-0", false);
+  pass(minutes(1));
+  EXPECT_FALSE(drained("gpu-0"));
+  spec(R"({"slurmd":{"image":"new"}})");
+  pass(minutes(10));
+  for (const char* const pod : {"gpu-0", "gpu-1", "gpu-2"}) EXPECT_EQ(image_of(pod), "new") << pod;
+}
+
+TEST_F(OperatorRules, ATemplateThatCannotBeMadeKeepsNobodyFromACordonOrFromGoing) {
+  begin(3);
+  world.kubectl(Method::kPatch, "/apis/slinky.slurm.net/v1beta1/namespaces/slurm/controllers/c",
+                R"({"spec":{"slurmKeyRef":null}})");
+  pass(seconds(10));
+  ASSERT_EQ(condition("Degraded"), "True SyncFailed");
+  cordon_node_of("gpu-0", true);
+  spec(R"({"replicas":2})");
+  pass(minutes(1));
+  EXPECT_TRUE(drained("gpu-0"));
+  EXPECT_EQ(pods(), 2U);
+  EXPECT_NE(find("gpu-0"), nullptr);
+  cordon_node_of("gpu-0", false);
+  pass(minutes(1));
+  EXPECT_FALSE(drained("gpu-0"));
+}
+
+TEST_F(OperatorRules, WhatWasAskedForWhileSlurmWasAwayIsDoneWhenItIsBack) {
+  begin(3);
+  world.slurm.stop_rest();
+  pass(minutes(1));
+  EXPECT_EQ(condition("SlurmReachable"), "False NoAnswer");
+  spec(R"({"replicas":2})");
+  cordon_node_of("gpu-0", true);
+  pass(seconds(30));
+  EXPECT_EQ(pods(), 3U);
+  world.slurm.start_rest();
+  pass(minutes(1));
+  EXPECT_EQ(condition("SlurmReachable"), "True Answers");
+  EXPECT_EQ(pods(), 2U);
+  EXPECT_TRUE(drained("gpu-0"));
+}
+
+TEST_F(OperatorRules, PodsThatFailAgainAndAgainAreReplacedLessAndLess) {
+  for (const char* const mode : {"StatefulSet", "DaemonSet"}) {
+    const std::string more = fmt::format(R"(,"scalingMode":"{}")", mode);
+    if (!world.nodeset("gpu")) begin(1, more);
+    spec(fmt::format(R"({{"scalingMode":"{}"}})", mode));
+    pass(minutes(2));
+    std::set<std::string> seen;
+    for (int step = 0; step < 1200; ++step) {
+      pass(milliseconds(500));
+      for (const Object& pod : world.pods_of(*world.nodeset("gpu"))) {
+        const std::string uid(uid_of(*pod));
+        const bool chosen = *mode == 'S' || text_at(*pod, "/spec/nodeName") == "a0";
+        if (!chosen) continue;
+        seen.insert(uid);
+        if (world.kubelet.runs(uid)) world.kubelet.fail_pod(uid);
+      }
+    }
+    EXPECT_GE(seen.size(), 5U) << mode;
+    EXPECT_LE(seen.size(), 12U) << mode;
+  }
+}
+
+TEST_F(OperatorRules, SharedObjectsComeBackWhenTheyAreEditedOrDeleted) {
+  begin(2);
+  const auto budget = [&] {
+    return world.api.find(kube::PodDisruptionBudget::kResource, "slurm", "slurm-workers-pdb-c");
+  };
+  world.kubectl(Method::kDelete, kBudget);
+  pass(seconds(5));
+  ASSERT_NE(budget(), nullptr);
+  world.kubectl(Method::kPatch, kBudget, R"({"spec":{"minAvailable":1}})");
+  pass(seconds(5));
+  EXPECT_EQ(budget()->at_pointer("/spec/minAvailable")->as_int().value_or(0), 2147483647);
+  world.kubectl(Method::kDelete, "/api/v1/namespaces/slurm/services/slurm-workers-c");
+  pass(seconds(5));
+  EXPECT_NE(world.api.find(kube::Service::kResource, "slurm", "slurm-workers-c"), nullptr);
+}
+
+TEST_F(OperatorRules, ANodeSetThatGoesWaitsForTheRecordsOfItsJobsAndSaysSo) {
+  begin(1, R"(,"partition":{"enabled":true,"config":"MaxTime=60"})");
+  const auto job = run_job("gpu-0", "gpu");
+  static_cast<void>(world.slurm.model().cancel(job));
+  world.kubectl(Method::kDelete, kSets + "gpu");
+  pass(minutes(2));
+  ASSERT_NE(world.nodeset("gpu"), nullptr);
+  EXPECT_EQ(pods(), 0U);
+  EXPECT_EQ(condition("WaitingForJobs"), "True JobRecords");
+  pass(minutes(5));
+  EXPECT_EQ(world.nodeset("gpu"), nullptr);
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=gpu")));
+}
+
+TEST_F(OperatorRules, APartitionStaysWhileJobsNameItWhicheverWayItsNodeSetGaveItUp) {
+  begin(1, R"(,"partition":{"enabled":true,"config":"MaxTime=60"})");
+  const auto job = run_job("gpu-0", "gpu");
+  spec(R"({"partition":{"enabled":false}})");
+  pass(minutes(1));
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
+  spec(R"({"partition":{"enabled":true,"config":"MaxTime=60"}})");
+  pass(minutes(1));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("DRAIN")));
+  static_cast<void>(world.slurm.model().cancel(job));
+  // Time is up at once, but not for slurmctld.
+  spec(R"({"deletion":{"policy":"Drain","deadline":"1s"}})");
+  world.kubectl(Method::kDelete, kSets + "gpu");
+  pass(minutes(1));
+  EXPECT_EQ(world.nodeset("gpu"), nullptr);
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
+  pass(minutes(6));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=gpu")));
+}
+
+TEST_F(OperatorRules, LostLabelsTakeWorkersOneByOneAndLoudly) {
+  begin(1, R"(,"scalingMode":"DaemonSet")");
+  ASSERT_EQ(pods(), 4U);
+  const auto label = [&](const char* value) {
+    for (int i = 0; i < 4; ++i) {
+      world.kubectl(Method::kPatch, fmt::format("{}a{}", kNodes, i),
+                    fmt::format(R"({{"metadata":{{"labels":{{"pool":{}}}}}}})", value));
+    }
+  };
+  label("null");
+  pass(seconds(50));
+  EXPECT_EQ(pods(), 3U);
+  EXPECT_EQ(condition("Degraded"), "True DeletionsLimited");
+  label(R"("a")");
+  pass(minutes(2));
+  EXPECT_EQ(pods(), 4U);
+  EXPECT_EQ(condition("Degraded"), "False AsExpected");
+}
+
+TEST_F(OperatorRules, ADrainUnderAnothersReasonIsLiftedWhenTheWorkerStays) {
+  begin(2);
+  run_job("gpu-1");
+  static_cast<void>(world.slurm.model().update_node("gpu-1", {.reason = "was slow"}));
+  world.kubectl(
+      Method::kPatch, kPods + "gpu-0",
+      R"({"metadata":{"annotations":{"nodeset.slinky.slurm.net/pod-deletion-cost":"9"}}})");
+  spec(R"({"replicas":1})");
+  pass(seconds(20));
+  ASSERT_TRUE(drained("gpu-1"));
+  EXPECT_EQ(world.slurm.model().node("gpu-1")->reason, "was slow");
+  spec(R"({"replicas":2})");
+  pass(seconds(20));
+  EXPECT_FALSE(drained("gpu-1"));
+  EXPECT_EQ(text_at(*find("gpu-1"), "/metadata/annotations/mainspring.slurm.net~1drained-under"),
+            "");
+  // The same words again are an administrator's.
+  world.safety.administrator_drained("gpu-1");
+  static_cast<void>(
+      world.slurm.model().update_node("gpu-1", {.state = "DRAIN", .reason = "was slow"}));
+  pass(minutes(1));
+  EXPECT_TRUE(drained("gpu-1"));
+}
+
+TEST_F(OperatorRules, AWorkerDoesNotGoBeforeItIsKnownWhoTakesItsClaims) {
+  begin(2, R"(,"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},)"
+           R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");
+  world.faults.forbids = [](const http::Request& request) {
+    return request.method == Method::kPatch &&
+           request.url.path.find("/persistentvolumeclaims/") != std::string::npos;
+  };
+  world.safety.administrator_drained("gpu-1");
+  static_cast<void>(
+      world.slurm.model().update_node("gpu-1", {.state = "DRAIN", .reason = "bad dimm"}));
+  pass(seconds(5));
+  spec(R"({"replicas":1})");
+  pass(minutes(1));
+  EXPECT_NE(find("gpu-1"), nullptr);
+  world.faults.forbids = [](const http::Request&) { return false; };
+  pass(minutes(2));
+  EXPECT_EQ(find("gpu-1"), nullptr);
+  const auto claim = [&](const char* name) {
+    return world.api.find(kube::PersistentVolumeClaim::kResource, "slurm", name);
+  };
+  ASSERT_NE(claim("data-gpu-0"), nullptr);
+  EXPECT_FALSE(is_being_deleted(*claim("data-gpu-0")));
+  // Nobody takes the protection of claims off.
+  const Object gone = claim("data-gpu-1");
+  EXPECT_TRUE(!gone || is_being_deleted(*gone));
+}
+
+}  // namespace
+}  // namespace mainspring::sim
