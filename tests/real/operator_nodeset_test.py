@@ -4,7 +4,7 @@ import unittest
 from datetime import datetime, timezone
 
 from operator_harness import CORDON, REVISION, OperatorTest
-from operator_kubelet import HOSTNAME
+from operator_kubelet import HOSTNAME, OURS
 
 PREFIX = "nodeset.slinky.slurm.net/"
 SCALE_IN = "slurm-operator: Pod ({}/{}) is pending termination for scale-in"
@@ -64,6 +64,29 @@ class OperatorNodeSetTest(OperatorTest):
             self.wait_idle(name, 3)
         self.assertEqual(self.uids()[f"{name}-0"], before[f"{name}-0"])
 
+    def test_17b_and_on_its_node(self):
+        """The same in DaemonSet mode: another pod takes the place of the one that was lost."""
+        nodes = [self.kubelet.make_node(f"{self.ns}-n{n}", self.ns) for n in range(2)]
+        self.controller()
+        own = {"nodeSelector": {OURS: self.ns}}
+        name = self.nodeset(scalingMode="DaemonSet", template={"spec": own})
+        self.wait_idle(name, 2)
+        by_node = lambda: {
+            p["spec"].get("nodeName"): n for n, p in self.pods().items()
+        }  # noqa: E731
+        other = by_node()[nodes[1]]
+        lost = by_node()[nodes[0]]
+        self.api.delete("Pod", self.ns, lost)
+        self.wait(lambda: by_node().get(nodes[0], lost) != lost, "its node gets another")
+        self.wait_idle(name, 2)
+        for phase in "Failed", "Succeeded":
+            ended = by_node()[nodes[0]]
+            self.set_pod_phase(ended, phase)
+            self.wait(lambda: by_node().get(nodes[0], ended) != ended, f"a {phase} pod is replaced")
+            self.wait(lambda: self.api.events(self.ns, f"{phase}DaemonPod"), "an event says so")
+            self.wait_idle(name, 2)
+        self.assertEqual(by_node()[nodes[1]], other)
+
     def test_18_scale_in_of_idle_workers(self):
         name = self.cluster_of(3)
         self.kubelet.lingering |= {f"{name}-1", f"{name}-2"}
@@ -77,7 +100,7 @@ class OperatorNodeSetTest(OperatorTest):
         self.kubelet.lingering.clear()
         self.wait_idle(name, 1)
         self.assertEqual(self.slurm.reason(f"{name}-0"), "")
-        for reason in "ScalingUp", "ScalingDown":
+        for reason in "ScalingUp", "SuccessfulCreate", "ScalingDown", "SuccessfulDelete":
             self.wait(lambda: self.api.events(self.ns, reason), f"an event {reason}")
 
     def test_19_a_busy_worker_goes_last_and_after_its_job(self):

@@ -130,8 +130,17 @@ class OperatorProtectionTest(OperatorTest):
         self.wait(lambda: "rack2" in where(), lambda: f"topology in Slurm: {where()}")
         self.api.annotate("Node", None, node, {FEATURES: None})
         self.wait(lambda: features() == {name, "fast"}, lambda: f"{features()}")
-        active = set(self.slurm.node(pod)["active_features"])
-        self.assertFalse({f for f in active if f.startswith("k8s/")}, active)
+        active = lambda: set(self.slurm.node(pod)["active_features"])  # noqa: E731
+        self.assertEqual(active(), {name, "fast"})
+        # What is there and not active stays so, and what is ours and not active becomes so.
+        self.slurm.update(pod, ActiveFeatures=name)
+        self.api.annotate("Node", None, node, {FEATURES: "d"})
+        self.wait(lambda: features() == {name, "fast", "k8s/d"}, lambda: f"{features()}")
+        self.wait(lambda: active() == {name, "k8s/d"}, lambda: f"active: {active()}")
+        self.slurm.update(pod, ActiveFeatures=name)
+        self.wait(lambda: active() == {name, "k8s/d"}, lambda: f"active again: {active()}")
+        self.api.annotate("Node", None, node, {TOPOLOGY: None})
+        self.wait(lambda: not self.annotations(pod).get(TOPOLOGY), "gone from the pod")
 
     def lose(self, slurm_node: str):
         """As Slurm sees a worker whose machine is gone."""
@@ -140,14 +149,22 @@ class OperatorProtectionTest(OperatorTest):
         self.slurm.update(slurm_node, state="noresp")
 
     def test_35_records_of_nodes_that_are_gone(self):
-        nodes = self.daemons(3, pruneSlurmNodeRecords="NodeNotFound")
+        override = "nodeset.slinky.slurm.net/hostname-override"
+        nodes = self.daemons(4, pruneSlurmNodeRecords="NodeNotFound")
         comment = lambda node: self.slurm.node(node).get("comment", "")  # noqa: E731
         self.wait(lambda: all(map(comment, nodes)), "each node says whose it is")
-        # The second one's name lives on in Slurm: another machine has taken it.
+        # The second one's name lives on: another machine has taken it.
         self.kubelet.make_node(f"{self.ns}-x", "", other="true")
         self.addCleanup(self.api.delete, "Node", None, f"{self.ns}-x")
-        override = {"nodeset.slinky.slurm.net/hostname-override": nodes[1]}
-        self.api.annotate("Node", None, f"{self.ns}-x", override)
+        self.api.annotate("Node", None, f"{self.ns}-x", {override: nodes[1]})
+        # The third one's node is there, under another name in Slurm, and is not to have a worker.
+        named = f"{self.ns}-named"
+        self.api.annotate("Node", None, nodes[2], {override: named})
+        self.wait(lambda: self.slurm.node(named) and comment(named), "a worker of that name")
+        self.api.patch("Node", None, nodes[2], {"metadata": {"labels": {OURS: None}}})
+        self.addCleanup(self.api.delete, "Node", None, nodes[2])
+        self.wait(lambda: not self.pod_on(nodes[2]), "its worker goes")
+        self.lose(named)
         for node in nodes[:2]:
             pod = self.pod_on(node)
             self.api.delete("Node", None, node)
@@ -155,7 +172,8 @@ class OperatorProtectionTest(OperatorTest):
             self.api.delete("Pod", self.ns, pod, gracePeriodSeconds=0)
         self.wait(lambda: not self.slurm.node(nodes[0]), "the record of the first goes")
         self.wait(lambda: self.api.events(self.ns, "DefunctSlurmNodePruned"), "an event says so")
-        self.stays(lambda: self.slurm.node(nodes[2]), "those that live stay", 2)
+        for node in nodes[1], named, nodes[3]:
+            self.stays(lambda: self.slurm.node(node), f"{node} stays", 2)
 
     def test_35b_no_record_goes_in_statefulset_mode(self):
         name = self.cluster_of(2, pruneSlurmNodeRecords="NodeNotFound")
@@ -184,6 +202,16 @@ class OperatorProtectionTest(OperatorTest):
             ]  # noqa: E731
             self.wait(lambda: {o["uid"] for o in owners()} == set(uids.values()), "two owners")
             self.assertFalse(any(o.get("controller") for o in owners()))
+        # At rest, too: nothing else happens that would make the operator look.
+        budget = lambda: self.api.find(shared[1][0], self.ns, shared[1][1])  # noqa: E731
+        before = budget()
+        self.api.delete("PodDisruptionBudget", self.ns, shared[1][1])
+        self.wait(
+            lambda: budget() and budget()["metadata"]["uid"] != before["metadata"]["uid"],
+            "a budget that was deleted is made again",
+        )
+        self.api.spec("PodDisruptionBudget", self.ns, shared[1][1], minAvailable=0)
+        self.wait(lambda: budget()["spec"] == before["spec"], lambda: f"as it was: {budget()}")
         service = self.api.get("Service", self.ns, "slurm-workers-slurm")["spec"]
         self.assertEqual(service["clusterIP"], "None")
         selector = {"app.kubernetes.io/name": "slurmd", "slinky.slurm.net/cluster": "slurm"}
@@ -250,6 +278,24 @@ class OperatorProtectionTest(OperatorTest):
             self.assertIn("RUNNING", self.slurm.job(job)["job_state"])
             self.slurm.cancel(job)
         self.wait_pods()
+
+    def test_38b_what_was_asked_for_meanwhile_is_done_when_it_speaks_again(self):
+        """By the same operator, and with no job whose end would wake it."""
+        name = self.cluster_of(2)
+        reachable = lambda: {c["type"]: c["status"] for c in self.status()["conditions"]}[
+            "SlurmReachable"
+        ]  # noqa: E731
+        self.slurm.kill_slurmrestd()
+        try:
+            self.wait(lambda: reachable() == "False", "the status says that Slurm is away")
+            self.api.spec("NodeSet", self.ns, name, replicas=1)
+            self.cordon_node(self.node_of(f"{name}-0"))
+            self.stays(lambda: len(self.pods()) == 2, "nobody goes")
+        finally:
+            self.slurm.start_slurmrestd()
+        self.wait(lambda: reachable() == "True", "the status says that Slurm is back")
+        self.wait_pods(f"{name}-0")
+        self.wait(lambda: self.slurm.is_draining(f"{name}-0"), "the cordon is known to Slurm")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,15 @@ class OperatorUpdateTest(OperatorTest):
         window = {"startTime": stamp(start), "duration": "5m"}
         return {"type": "ScheduledUpdate", "scheduledUpdate": window}
 
+    def reserved(self) -> tuple[str, str]:
+        """What the status says of the reservation."""
+        found = {c["type"]: c for c in self.status().get("conditions", [])}
+        one = found.get("ReservationCreated", {})
+        return one.get("status", ""), one.get("reason", "")
+
+    def wait_reserved(self, *wanted: str):
+        self.wait(lambda: self.reserved() == wanted, lambda: f"{wanted}: {self.reserved()}")
+
     def test_29_a_scheduled_update(self):
         finalizer = PREFIX + "reservation"
         start = datetime.now(timezone.utc) + timedelta(hours=1)
@@ -108,6 +117,7 @@ class OperatorUpdateTest(OperatorTest):
         )
         self.assertEqual(there["start_time"]["number"], int(start.timestamp()))
         self.wait_for("NodeSet", name, lambda n: finalizer in n["metadata"].get("finalizers", []))
+        self.wait_reserved("True", "Created")
         before = self.uids()
         self.new_image("slurmd:2")
         self.wait(lambda: self.status().get("updatedReplicas", 0) == 0, "the update is known")
@@ -122,6 +132,7 @@ class OperatorUpdateTest(OperatorTest):
             updateStrategy={"type": "RollingUpdate", "scheduledUpdate": None},
         )
         self.wait(lambda: not self.slurm.reservation(reservation), "no reservation any more")
+        self.wait_reserved("False", "NotExists")
         self.wait_for(
             "NodeSet", name, lambda n: finalizer not in n["metadata"].get("finalizers", [])
         )
@@ -169,6 +180,7 @@ class OperatorUpdateTest(OperatorTest):
             lambda: self.by_node()[nodes[1]]["spec"]["hostname"] == f"{self.ns}-other",
             "another host name makes another pod",
         )
+        self.wait(lambda: self.api.events(self.ns, "HostnameMismatch"), "an event says so")
         self.wait(lambda: self.status()["desired"] == 3, "three are wanted")
         self.wait_idle(name, 3)
 
@@ -179,17 +191,33 @@ class OperatorUpdateTest(OperatorTest):
         name = self.nodeset(1, template=self.daemon_template())
         self.wait_pods(f"{name}-0")
         self.wait_idle(name, 1)
+        went_drained = lambda pod, node: self.wait(  # noqa: E731
+            lambda: "DRAIN" in self.slurm.state(node)
+            and self.slurm.reason(node)
+            == f"slurm-operator: Pod ({self.ns}/{pod}) is pending termination for mode-switch",
+            lambda: f"{node} was drained: {self.slurm.state(node)} {self.slurm.reason(node)}",
+        )
+        self.kubelet.lingering.add(f"{name}-0")
         self.api.spec("NodeSet", self.ns, name, scalingMode="DaemonSet")
+        self.wait(lambda: f"{name}-0" not in self.pods(), "the old pod goes")
+        went_drained(f"{name}-0", f"{name}-0")
+        self.kubelet.lingering.clear()
         hosts = lambda: {p["spec"]["hostname"] for p in self.pods().values()}  # noqa: E731
         both = {f"{self.ns}-n0", f"{self.ns}-n1"}
         self.wait(lambda: hosts() == both, lambda: f"{hosts()}")
         self.wait_idle(name, 2)
+        old = {pod: found["spec"]["hostname"] for pod, found in self.pods().items()}
+        self.kubelet.lingering |= set(old)
         self.api.spec("NodeSet", self.ns, name, scalingMode="StatefulSet")
+        self.wait(lambda: not set(old) & set(self.pods()), "the old pods go")
+        for pod, node in old.items():
+            went_drained(pod, node)
+        self.kubelet.lingering.clear()
         self.wait_pods(f"{name}-0")
         self.wait_idle(name, 1)
 
     def test_32_pinned_to_nodes(self):
-        name = self.cluster_of(2, pinToNode=True)
+        name = self.cluster_of(2, pinToNode=True, template=self.daemon_template())
         pod = f"{name}-0"
         pins = lambda: self.status().get("ordinalToNode", {})  # noqa: E731
         wanted = {"0": self.node_of(pod), "1": self.node_of(f"{name}-1")}
@@ -208,6 +236,15 @@ class OperatorUpdateTest(OperatorTest):
         self.api.delete("Pod", self.ns, pod)
         self.wait(lambda: self.uids().get(pod, uid) != uid, "it is made again, elsewhere")
         self.wait(lambda: pins().get("0") == self.node_of(pod) != wanted["0"], lambda: f"{pins()}")
+        # Nor to one that does not fit any more.
+        self.wait_idle(name, 2)
+        pod, uid = f"{name}-1", self.uids()[f"{name}-1"]
+        self.api.patch("Node", None, wanted["1"], {"metadata": {"labels": {OURS: None}}})
+        self.addCleanup(self.api.delete, "Node", None, wanted["1"])
+        self.api.delete("Pod", self.ns, pod)
+        self.wait(lambda: self.uids().get(pod, uid) != uid, "it is made again, elsewhere")
+        self.assertNotIn(wanted["1"], str(self.pod(pod)["spec"].get("affinity", {})))
+        self.wait(lambda: pins().get("1") == self.node_of(pod) != wanted["1"], lambda: f"{pins()}")
 
     def test_33_claims_and_who_owns_them(self):
         self.controller()
