@@ -282,8 +282,10 @@ Task<Result<void>> obey(Follower* follower, net::TaskGroup* group) {
 Task<Result<void>> follow(Follower* follower) {
   http::Router router;
   slurm::add_push_route(
-      router, slurm::kPushPath, follower->push_secret,
-      [follower](const slurm::PushedEvent& event) { follower->cache.pushed(event); });
+      router, slurm::kPushPath, [follower] { return follower->push_secret; },
+      [follower](const http::Request&, const slurm::PushedEvent& event) {
+        follower->cache.pushed(event);
+      });
   http::Server server(follower->loop, {}, std::move(router));
   MS_CO_TRY(auto listener, follower->network.listen(net::Endpoint::tcp("127.0.0.1", 0), {}));
   const unsigned port = listener->port();

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "app/process_flags.h"
+#include "app/slurm_push.h"
 #include "bridge/bridge.h"
 #include "bridge/config.h"
 #include "bridge/translate/ownership.h"
 #include "bridge/webhook/pod_webhooks.h"
 #include "http/client.h"
 #include "slurm/connection.h"
+#include "slurm/push.h"
 #include "slurm/tokens.h"
 
 namespace mainspring::app {
@@ -19,6 +21,7 @@ namespace {
 
 struct Flags {
   ProcessFlags process{"slurm-bridge"};
+  PushFlags push;
   std::string config = "/etc/slurm-bridge/config.yaml";
   std::string user;
   std::string slurm_user = "slurm";
@@ -90,6 +93,9 @@ Result<int> run(const Flags& flags) {
   MS_TRY(auto client, client_options(flags, config, manager.executor().clock()));
   slurm::Connection slurm(transport, manager.executor(), manager.random(), std::move(client),
                           cache_options(*process));
+  MS_CHECK(serve_pushes(
+      flags.push, *process, slurm::kPushPath,
+      [&slurm](KeyView, const slurm::PushedEvent& event) { slurm.cache().pushed(event); }));
   bridge::BridgeOptions options;
   options.config = std::move(config);
   options.workers = flags.workers;
@@ -103,6 +109,7 @@ Result<int> run(const Flags& flags) {
 void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--config", flags.config, "The bridge's configuration")->capture_default_str();
   add_process_flags(command, flags.process);
+  add_push_flags(command, flags.push);
   command.add_option("--user", flags.user,
                      "As whom the API server knows us; only this user may change what the bridge "
                      "notes on pods. Needed with --webhook-addr");

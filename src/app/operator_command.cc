@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/process_flags.h"
+#include "app/slurm_push.h"
 #include "http/client.h"
 #include "operator/operator.h"
 #include "operator/webhook/webhooks.h"
@@ -16,8 +17,12 @@
 namespace mainspring::app {
 namespace {
 
+// Of a Controller.
+constexpr std::string_view kPushPath = "/slurm/events/{namespace}/{name}";
+
 struct Flags {
   ProcessFlags process{"mainspring"};
+  PushFlags push;
   std::vector<std::string> namespaces;
   std::vector<std::string> propagated_conditions;
   std::vector<std::string> rest_urls;
@@ -60,12 +65,17 @@ Result<int> run(const Flags& flags) {
   options.workers = flags.workers;
   options.metrics = &process->metrics();
   options.log = process->log();
-  const op::Operator everything(process->manager(), slurm_transport, std::move(options));
+  op::Operator everything(process->manager(), slurm_transport, std::move(options));
+  MS_CHECK(serve_pushes(flags.push, *process, kPushPath,
+                        [&everything](KeyView controller, const slurm::PushedEvent& event) {
+                          everything.pushed(controller, event);
+                        }));
   return process->run();
 }
 
 void add_flags(CLI::App& command, Flags& flags) {
   add_process_flags(command, flags.process);
+  add_push_flags(command, flags.push);
   command.add_option("--namespaces", flags.namespaces, "Whose objects to manage; without: all")
       ->delimiter(',');
   command

@@ -39,4 +39,8 @@ Operator::Operator(control::Manager& manager, http::Transport& slurm_transport,
 
 Operator::~Operator() = default;
 
+void Operator::pushed(KeyView controller, const slurm::PushedEvent& event) {
+  if (const auto cluster = parts_->world.slurm.find(controller)) cluster->cache().pushed(event);
+}
+
 }  // namespace mainspring::op

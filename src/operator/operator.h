@@ -18,6 +18,10 @@ class Operator {
   Operator(const Operator&) = delete;
   Operator& operator=(const Operator&) = delete;
 
+  // What slurmctld of a Controller said. On the control loop; nobody minds where there is no such
+  // Controller, or none that we speak to.
+  void pushed(KeyView controller, const slurm::PushedEvent& event);
+
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;

@@ -50,6 +50,11 @@ Counter requests(Metrics* metrics, const char* kind, const char* result) {
                           {{"kind", kind}, {"result", result}});
 }
 
+Counter pushes_told(Metrics* metrics) {
+  if (metrics == nullptr) return {};
+  return metrics->counter("slurm_cache_pushes_total", "Starts and ends that slurmctld told of", {});
+}
+
 }  // namespace
 
 Turn::Turn(Metrics* metrics, const char* turn_name, PaceOptions options)
@@ -91,6 +96,7 @@ Cache::State::State(net::Executor& on, Random& chance, Source& from, CacheOption
       job_bad(requests(options.metrics, "job", "error")),
       node_good(requests(options.metrics, "node", "ok")),
       node_bad(requests(options.metrics, "node", "error")),
+      pushes(pushes_told(options.metrics)),
       job_reads(group, random,
                 [this](std::string key, Lane lane) { return read_one<Job>(std::move(key), lane); }),
       node_reads(

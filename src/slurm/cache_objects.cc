@@ -153,6 +153,7 @@ Task<Result<std::shared_ptr<const T>>> Cache::State::refresh(SingleReads* reads,
 }
 
 void Cache::State::pushed(const PushedEvent& event) {
+  pushes.add();
   if (event.job) {
     const auto stored = jobs.store.get({{}, event.job.text()});
     if (stored && !cares(JobPulse{.id = stored->id, .state = stored->state})) return;

@@ -143,6 +143,7 @@ struct Cache::State {
   Turn pulse_turn, health_turn, waited_turn, owned_turn, waited_nodes_turn;
   Suspicion pulse_suspicion;
   Counter job_good, job_bad, node_good, node_bad;
+  Counter pushes;
 
   std::int64_t boot_time = 0;
   Store<Job>::IndexId by_node{}, by_comment{};

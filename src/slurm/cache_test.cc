@@ -295,7 +295,9 @@ TEST_F(CacheTest, CountsWhatItAsksAndTells) {
   Metrics metrics;
   slurm_.put_node("n1", kIdle);
   start({.metrics = &metrics});
+  cache_->pushed({.kind = PushedEvent::Kind::kJobEnded, .job = JobId(1)});
   const std::string text = metrics.to_text();
+  EXPECT_THAT(text, HasSubstr("slurm_cache_pushes_total 1"));
   EXPECT_THAT(text, HasSubstr(R"(slurm_cache_objects{kind="nodes"} 1)"));
   EXPECT_THAT(text, HasSubstr(R"(slurm_cache_requests_total{kind="nodes",result="ok"} 1)"));
   EXPECT_THAT(text, HasSubstr(R"(slurm_cache_age_seconds{kind="jobs"} 1)"));

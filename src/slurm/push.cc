@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "http/status.h"
 #include "json/fields.h"
+#include "net/small_file.h"
 
 namespace mainspring::slurm {
 namespace {
@@ -60,9 +61,8 @@ bool authorized(const http::Request& request, const Secret& key) {
   return equal_in_constant_time(trim(value.substr(kScheme.size())), key.reveal());
 }
 
-http::Response answer(const http::Request& request, const Secret& key,
-                      const std::function<void(PushedEvent)>& on_event) {
-  if (!authorized(request, key)) {
+http::Response answer(const http::Request& request, const PushKey& key, const OnPush& on_event) {
+  if (!authorized(request, key())) {
     http::Response refused = http::error_response(
         401, "the Authorization header has no key, or not the one that this endpoint knows");
     refused.headers.set("WWW-Authenticate", "Bearer");
@@ -73,7 +73,7 @@ http::Response answer(const http::Request& request, const Secret& key,
   }
   Result<PushedEvent> event = parse_push(request.body);
   if (!event) return http::error_response(400, event.error().to_string());
-  on_event(*std::move(event));
+  on_event(request, *std::move(event));
   return {.status = 204, .headers = {}, .body = {}};
 }
 
@@ -103,8 +103,14 @@ Result<PushedEvent> parse_push(std::string_view text) {
       .kind = kind_of(body.event), .job = JobId(*number), .nodes = std::move(body.nodes)};
 }
 
-void add_push_route(http::Router& router, std::string_view path, Secret key,
-                    std::function<void(PushedEvent)> on_event) {
+PushKey push_key_file(std::string path) {
+  return [path = std::move(path)] {
+    const auto text = net::read_small_file(path, kMaxPushBytes);
+    return text ? Secret(std::string(trim(*text))) : Secret();
+  };
+}
+
+void add_push_route(http::Router& router, std::string_view path, PushKey key, OnPush on_event) {
   router.add(http::Method::kPost, path,
              [key = std::move(key), on_event = std::move(on_event)](const http::Request& request) {
                return ready(answer(request, key, on_event));

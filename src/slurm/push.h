@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -28,9 +29,16 @@ inline constexpr std::size_t kMaxPushBytes = std::size_t{16} * 1024;
 // or another word; nodes may be left out. Unknown fields are ignored.
 Result<PushedEvent> parse_push(std::string_view body);
 
+// The key as it is now; asked at every event, so that it may be replaced at any time.
+using PushKey = std::function<Secret()>;
+// What the file holds, without white space around it. Empty where it cannot be read.
+PushKey push_key_file(std::string path);
+
+// The request is there for the parameters of its path.
+using OnPush = std::function<void(const http::Request&, PushedEvent)>;
+
 // POST `path` with "Authorization: Bearer <key>": 204, 401 for another key, 400 for a body that
 // cannot be read, 413 for one that is too long. An empty key accepts nobody.
-void add_push_route(http::Router& router, std::string_view path, Secret key,
-                    std::function<void(PushedEvent)> on_event);
+void add_push_route(http::Router& router, std::string_view path, PushKey key, OnPush on_event);
 
 }  // namespace mainspring::slurm

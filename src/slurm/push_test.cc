@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "net/virtual_executor.h"
@@ -39,25 +42,38 @@ TEST(ParsePush, RefusesWhatNamesNoJobOrNoNodes) {
 class PushRoute : public testing::Test {
  protected:
   PushRoute() {
-    add_push_route(router_, kPushPath, Secret("sesame"),
-                   [this](PushedEvent event) { events_.push_back(std::move(event)); });
+    add_push_route(
+        router_, "/events/{cluster}", [this] { return key_; },
+        [this](const http::Request& request, PushedEvent event) {
+          events_.push_back(std::move(event));
+          clusters_.emplace_back(request.parameter("cluster"));
+        });
   }
   int post(std::string_view authorization, std::string body) {
     http::Request request{.method = http::Method::kPost,
-                          .url = *http::Url::parse("http://h/slurm/events")};
+                          .url = *http::Url::parse("http://h/events/green")};
     if (!authorization.empty()) request.headers.set("Authorization", authorization);
     request.body = std::move(body);
     return executor_.run(router_.handle(std::move(request)))->status;
   }
   net::VirtualExecutor executor_;
   http::Router router_;
+  Secret key_{"sesame"};
   std::vector<PushedEvent> events_;
+  std::vector<std::string> clusters_;
 };
 
 TEST_F(PushRoute, HandsOnWhatComesWithTheKey) {
   EXPECT_EQ(post("Bearer sesame", "event=start&job_id=5"), 204);
   ASSERT_EQ(events_.size(), 1);
   EXPECT_EQ(events_[0].job, JobId(5));
+  EXPECT_EQ(clusters_, std::vector<std::string>{"green"});
+}
+
+TEST_F(PushRoute, KnowsTheKeyAsItIsNow) {
+  key_ = Secret("other");
+  EXPECT_EQ(post("Bearer sesame", "event=start&job_id=5"), 401);
+  EXPECT_EQ(post("Bearer other", "event=start&job_id=5"), 204);
 }
 
 TEST_F(PushRoute, TellsNobodyWhereTheKeyIsWrongOrMissing) {
@@ -76,12 +92,25 @@ TEST_F(PushRoute, RefusesBodiesThatAreNoEventOrTooLong) {
 TEST(PushRouteWithoutKey, AcceptsNobody) {
   net::VirtualExecutor executor;
   http::Router router;
-  add_push_route(router, kPushPath, Secret(), [](const PushedEvent&) { FAIL(); });
+  add_push_route(
+      router, kPushPath, [] { return Secret(); },
+      [](const http::Request&, const PushedEvent&) { FAIL(); });
   http::Request request{.method = http::Method::kPost,
                         .url = *http::Url::parse("http://h/slurm/events")};
   request.headers.set("Authorization", "Bearer ");
   request.body = "job_id=5";
   EXPECT_EQ(executor.run(router.handle(std::move(request)))->status, 401);
+}
+
+TEST(PushKeyFile, IsReadAnewAndEmptyWhereItCannotBe) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "push-key";
+  std::ofstream(path) << "  sesame\n";
+  const PushKey key = push_key_file(path);
+  EXPECT_EQ(key(), Secret("sesame"));
+  std::ofstream(path) << "other";
+  EXPECT_EQ(key(), Secret("other"));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(key().empty());
 }
 
 }  // namespace
