@@ -8,6 +8,7 @@ import yaml
 from charts import REPO, helm, one, render
 
 EXAMPLE = REPO / "examples" / "slurm" / "values.yaml"
+PUSH_EXAMPLE = REPO / "examples" / "slurm-push.yaml"
 NAMESPACE = "kubernetes.io/metadata.name"
 CLUSTERS_OWN = ["kube-system", "kube-public", "kube-node-lease"]
 
@@ -106,6 +107,33 @@ class OperatorChartTest(ChartsTest):
     def test_secure_metrics_need_a_port(self):
         wrong = {"operator": {"metricsSecure": True, "metricsPort": 0}}
         self.assertIn("metricsPort", self.refused("mainspring", wrong))
+
+
+class PushDoorTest(ChartsTest):
+    """Where slurmctld may push, in both charts that can open it."""
+
+    def test_there_is_none_unless_asked_for(self):
+        for chart in ("mainspring", "mainspring-bridge"):
+            self.assertNotIn("slurm-push", yaml.safe_dump_all(render(chart, {})))
+
+    def test_the_port_the_key_and_the_service_belong_together(self):
+        push = {"enabled": True, "port": 9000, "keySecret": {"name": "mine", "key": "k"}}
+        names = {"mainspring": "mainspring", "mainspring-bridge": "mainspring-bridge-slurm-bridge"}
+        for chart, name in names.items():
+            objects = render(chart, {"slurmPush": push})
+            pod = one(objects, "Deployment")["spec"]["template"]["spec"]
+            container = pod["containers"][0]
+            self.assertIn("--slurm-push-addr=:9000", container["args"])
+            (flag,) = (a for a in container["args"] if a.startswith("--slurm-push-key-file="))
+            (mount,) = (m for m in container["volumeMounts"] if m["name"] == "slurm-push")
+            self.assertEqual(flag.partition("=")[2], f"{mount['mountPath']}/key")
+            (volume,) = (v["secret"] for v in pod["volumes"] if v["name"] == "slurm-push")
+            self.assertEqual(volume["secretName"], "mine")
+            self.assertEqual(volume["items"], [{"key": "k", "path": "key"}])
+            ports = one(objects, "Service", name)["spec"]["ports"]
+            door = {"name": "slurm-push", "port": 9000, "targetPort": "slurm-push"}
+            self.assertIn(door, ports)
+            self.assertIn({"name": "slurm-push", "containerPort": 9000}, container["ports"])
 
 
 class BridgeChartTest(ChartsTest):
@@ -356,6 +384,45 @@ class SlurmChartTest(ChartsTest):
         )
         refs = one(objects, "Controller")["spec"]["prologScriptRefs"]
         self.assertEqual(refs, [{"name": "slurm-prolog-scripts"}, {"name": "mine"}])
+
+    def test_slurmctld_gets_script_and_key_where_it_is_to_push(self):
+        to = [{"host": "mainspring.ops", "port": 1}, {"host": "b.x", "port": 2, "path": "/p"}]
+        push = {"enabled": True, "to": to, "keySecret": {"name": "mine", "key": "k"}}
+        mine = {"name": "data", "mountPath": "/data"}
+        values = {"push": push, "controller": {"slurmctld": {"volumeMounts": [mine]}}}
+        objects = render("slurm", {**values, "epilogSlurmctldScripts": {"a.sh": "exit 0\n"}})
+        spec = one(objects, "Controller")["spec"]
+        for when, names in (
+            ("prolog", {"mainspring-push.sh"}),
+            ("epilog", {"mainspring-push.sh", "a.sh"}),
+        ):
+            scripts = one(objects, "ConfigMap", f"slurm-{when}-slurmctld-scripts")
+            prefix = f"{when}-slurmctld-"
+            self.assertEqual(set(scripts["data"]), {prefix + name for name in names})
+            refs = spec[f"{when}SlurmctldScriptRefs"]
+            self.assertEqual(refs, [{"name": scripts["metadata"]["name"]}])
+            script = scripts["data"][prefix + "mainspring-push.sh"]
+            self.assertIn("tell_all mainspring.ops 1 /slurm/events/ns/slurm\n", script)
+            self.assertIn("tell_all b.x 2 /p\n", script)
+        mount = {"name": "slurm-push", "mountPath": "/etc/slurm-push", "readOnly": True}
+        self.assertEqual(spec["slurmctld"]["volumeMounts"], [mine, mount])
+        (volume,) = spec["template"]["spec"]["volumes"]
+        self.assertEqual(volume["secret"]["secretName"], "mine")
+        self.assertEqual(volume["secret"]["items"], [{"key": "k", "path": "key"}])
+        self.assertEqual(volume["secret"]["defaultMode"], 0o440)
+        self.assertNotIn("push", yaml.safe_dump_all(render("slurm", {})))
+        wrong = {"push": {"to": [{"host": "a; b", "port": 1}]}}
+        self.assertIn("host", self.refused("slurm", wrong))
+
+    def test_the_example_without_the_chart_pushes_as_the_chart_does(self):
+        objects = list(yaml.safe_load_all(PUSH_EXAMPLE.read_text()))
+        made = render("slurm", {"push": {"enabled": True}}, namespace="slurm")
+        chart = one(made, "ConfigMap", "slurm-prolog-slurmctld-scripts")["data"]
+        script = one(objects, "ConfigMap")["data"]["mainspring-push.sh"]
+        self.assertEqual(script, chart["prolog-slurmctld-mainspring-push.sh"])
+        own, charts = one(objects, "Controller")["spec"], one(made, "Controller")["spec"]
+        self.assertEqual(own["template"]["spec"]["volumes"], charts["template"]["spec"]["volumes"])
+        self.assertEqual(own["slurmctld"]["volumeMounts"], charts["slurmctld"]["volumeMounts"])
 
     def test_keys_are_made_unless_given_or_the_controller_is_elsewhere(self):
         def secrets(values: dict) -> list[str]:
