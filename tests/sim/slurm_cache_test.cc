@@ -1,7 +1,7 @@
 // The change cache whole, from the REST client to its stores, over a Slurm in memory that jobs come
 // and go in, that restarts, and that answers late, wrongly or not at all. Whatever happens, each
-// object's story is told once and in order, nothing that exists is reported gone, and when things
-// calm down the cache says what a fresh list says.
+// object's story is told once and in order, no job goes back, nothing that exists is reported gone,
+// and when things calm down the cache says what a fresh list says, and has told how each job ended.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +16,7 @@
 #include "net/virtual_executor.h"
 #include "sim/chronicle.h"
 #include "sim/faults.h"
+#include "sim/job_stories.h"
 #include "sim/slurm_api.h"
 #include "slurm/cache.h"
 #include "slurm/client.h"
@@ -48,6 +49,7 @@ struct Follower {
         cache(on, random, source, {}),
         jobs(cache.jobs()),
         nodes(cache.nodes()),
+        stories(cache.jobs()),
         life(on) {
     life.spawn(cache.run());
   }
@@ -65,6 +67,7 @@ struct Follower {
   slurm::Cache cache;
   Chronicle<Job> jobs;
   Chronicle<Node> nodes;
+  JobStories stories;
   net::TaskGroup life;
 };
 
@@ -198,6 +201,8 @@ void simulate(std::uint64_t seed) {
   SlurmApi api(executor, {});
   People people(api, seed);
   people.set_up();
+  std::map<std::uint32_t, SlurmJob::State> reached;
+  api.model().on_change([&](const SlurmJob& job) { reached[job.id] = job.state; });
   Faults way(api, faults(seed));
   Follower follower(executor, way, seed);
   Random chance(seed + 1);
@@ -223,6 +228,14 @@ void simulate(std::uint64_t seed) {
   expect_same(follower.cache.jobs(), jobs, seed);
   EXPECT_THAT(follower.jobs.complaints, testing::IsEmpty()) << "seed " << seed;
   EXPECT_THAT(follower.nodes.complaints, testing::IsEmpty()) << "seed " << seed;
+  EXPECT_THAT(follower.stories.complaints, testing::IsEmpty()) << "seed " << seed;
+  for (const auto& [id, state] : reached) {
+    const std::string text(JobId(id).text());
+    EXPECT_TRUE(state != SlurmJob::State::kRunning || follower.stories.told_start(text))
+        << "seed " << seed << ": the start of job " << id << " was not told";
+    EXPECT_TRUE(state <= SlurmJob::State::kRunning || follower.stories.told_end(text))
+        << "seed " << seed << ": the end of job " << id << " was not told";
+  }
   // Job ids are never used again, so one that was reported gone must be.
   for (const std::string& id : follower.jobs.gone) {
     EXPECT_EQ(jobs.get({{}, id}), nullptr) << "seed " << seed << ": job " << id << " exists";
