@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "kube/projection.h"
 
@@ -92,7 +93,8 @@ struct ContainerStatus {
   ContainerState state = ContainerState::kNone;
   bool ready = false;
   bool started = false;
-  bool has_id = false;  // The runtime has made it at some time.
+  bool has_id = false;               // The runtime has made it at some time.
+  std::optional<WallTime> finished;  // Of kTerminated.
 
   bool operator==(const ContainerStatus&) const = default;
 };

@@ -211,7 +211,8 @@ void read_container_state(json::Reader& reader, ContainerStatus& out) {
   static constexpr auto kInside =
       json::fields(json::field("reason", &ContainerStatus::reason),
                    json::field("message", &ContainerStatus::message),
-                   json::field("exitCode", &ContainerStatus::exit_code));
+                   json::field("exitCode", &ContainerStatus::exit_code),
+                   time_field<&ContainerStatus::finished>("finishedAt"));
   reader.object([&](std::string_view state) {
     if (reader.kind() != json::Reader::Kind::kObject) return;
     out.state = state == "waiting"      ? ContainerState::kWaiting
