@@ -28,6 +28,7 @@ struct Flags {
   std::string jwt_file = "/var/run/secrets/slurm/auth-token";
   std::string jwt_key_file;
   int deletions_per_minute = 2000;
+  int ended_percent = 10;
   std::size_t workers = 64;
 };
 
@@ -100,6 +101,7 @@ Result<int> run(const Flags& flags) {
   options.config = std::move(config);
   options.workers = flags.workers;
   options.deletions_per_minute = flags.deletions_per_minute;
+  options.ended_percent = flags.ended_percent;
   options.metrics = &process->metrics();
   options.log = process->log();
   const bridge::Bridge everything(manager, slurm, std::move(options));
@@ -127,6 +129,12 @@ void add_flags(CLI::App& command, Flags& flags) {
                   "Pods deleted a minute at most because Slurm ended their jobs")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
+  command
+      .add_option("--ended-percent", flags.ended_percent,
+                  "Of all jobs with pods at work the share that may end in a minute because Slurm "
+                  "ended them or their nodes are lost; twenty always may. 100: no limit")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100));
   command.add_option("--workers", flags.workers, "Gangs that are worked on at once")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);

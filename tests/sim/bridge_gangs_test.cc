@@ -62,7 +62,7 @@ class Story {
   }
 
   void act() {
-    const auto kind = world_.chance.below(18);
+    const auto kind = world_.chance.below(19);
     if (!world_.alive() && world_.one_in(3)) return world_.start();
     switch (kind) {
       case 0:
@@ -88,6 +88,8 @@ class Story {
         return add_gang();
       case 12:
         return double_job();
+      case 13:
+        return relabel_pod();
       case 11:
         add_pods();
         world_.pass(milliseconds(world_.chance.below(400)));
@@ -143,6 +145,25 @@ class Story {
     person(fmt::format("deletes {}{}", name_of(*pod), at_once ? " at once" : ""));
     ask_kube(world_.api, http::Method::kDelete, path_of(*pod),
              at_once ? R"({"gracePeriodSeconds":0})" : "");
+  }
+  // From one gang into another, whatever it is doing.
+  void relabel_pod() {
+    std::vector<Object> labelled;
+    for (const Object& pod : world_.pods()) {
+      if (!text_at(*pod, "/metadata/labels/scheduling.x-k8s.io~1pod-group").empty()) {
+        labelled.push_back(pod);
+      }
+    }
+    std::vector<std::string> names;
+    for (const Group& group : groups_) {
+      if (!group.builtin) names.push_back(group.name);
+    }
+    if (labelled.empty()) return;
+    const Object pod = any(labelled);
+    const std::string& name = any(names);
+    person(fmt::format("says that {} is of {}", name_of(*pod), name));
+    world_.patch(path_of(*pod), fmt::format(R"({{"metadata":{{"labels":{{"{}":"{}"}}}}}})",
+                                            "scheduling.x-k8s.io/pod-group", name));
   }
   void toggle_cordon() {
     const std::string name = fmt::format("n{}", world_.chance.below(kNodes));

@@ -21,6 +21,15 @@ bool BridgeKubelet::over(std::string_view uid) const {
   return it != lives_.end() && it->second.stage >= Stage::kEnded;
 }
 
+void BridgeKubelet::lose(std::string_view node) {
+  on_note(fmt::format("kubelet: {} is lost", node));
+  for (auto& [uid, life] : lives_) {
+    if (life.node != node) continue;
+    life.stage = Stage::kReported;
+    life.removed = true;
+  }
+}
+
 TimePoint BridgeKubelet::in(Duration most) {
   return executor_.now() + milliseconds(random_.below(static_cast<std::uint64_t>(
                                std::chrono::duration_cast<milliseconds>(most).count())));
@@ -42,10 +51,11 @@ void BridgeKubelet::look_at(const json::Value& pod) {
   Life& life = it->second;
   if (is_new) {
     life.path = fmt::format("/api/v1/namespaces/{}/pods/{}", namespace_of(pod), name_of(pod));
+    life.node = text_at(pod, "/spec/nodeName");
     life.due = in(seconds(3));
   }
   const bool deleting = is_being_deleted(pod);
-  if (deleting && life.stage == Stage::kRunning && !life.stopping) stop(life);
+  if (deleting && life.stage == Stage::kRunning && !life.stopping && !linger_) stop(life);
   if (hurry_ && life.stage == Stage::kRunning) life.due = std::min(life.due, in(seconds(20)));
   if (life.stage == Stage::kReported && deleting && !life.removed) {
     life.removed = true;
@@ -95,7 +105,8 @@ void BridgeKubelet::go_on(Life& life, bool deleting) {
           early                 ? "Running"
           : life.exit_code == 0 ? "Succeeded"
                                 : "Failed",
-          fmt::format(R"("terminated":{{"exitCode":{},"reason":"Over"}})", life.exit_code));
+          fmt::format(R"("terminated":{{"exitCode":{},"reason":"Over","finishedAt":"{}"}})",
+                      life.exit_code, format_rfc3339(executor_.clock().wall_now())));
     }
     case Stage::kReported:
       return;

@@ -31,6 +31,14 @@ class BridgeKubelet {
   // From now on nothing runs for long: for the end of a story.
   void end_soon() { hurry_ = true; }
 
+  // What is deleted does not end until this is taken back.
+  void linger(bool on) {
+    linger_ = on;
+    seen_ = 0;
+  }
+  // The machine is gone, with all that ran there; nobody says so.
+  void lose(std::string_view node);
+
   // Whether the containers of a pod that was bound have all ended, or never will have begun.
   bool over(std::string_view uid) const;
 
@@ -39,7 +47,7 @@ class BridgeKubelet {
   struct Life {
     Stage stage = Stage::kBound;
     TimePoint due;
-    std::string path;
+    std::string path, node;
     bool stopping = false;
     bool removed = false;
     int exit_code = 0;
@@ -56,6 +64,7 @@ class BridgeKubelet {
   Random random_;
   bool endless_ = false;
   bool hurry_ = false;
+  bool linger_ = false;
   // There is nothing to do before one of these passes.
   std::uint64_t seen_ = 0;
   TimePoint next_{};

@@ -114,6 +114,7 @@ class BridgeSafety::SlurmWire final : public http::Transport {
   explicit SlurmWire(BridgeSafety& safety) : safety_(safety) {}
   http::Task<Result<Response>> send(Request request) override {
     if (request.method == Method::kGet) {
+      if (job_in(request.url.path) != 0) ++safety_.job_reads;
       co_return co_await safety_.slurm_api_.send(std::move(request));
     }
     ++safety_.writes;

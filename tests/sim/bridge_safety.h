@@ -53,7 +53,8 @@ class BridgeSafety {
 
   // Jobs that are there because a call reached Slurm twice.
   std::set<std::uint32_t> doubles;
-  int writes = 0;  // Of the bridge, to either side, without events.
+  int writes = 0;     // Of the bridge, to either side, without events.
+  int job_reads = 0;  // Of single jobs.
 
  private:
   class KubeWire;

@@ -82,4 +82,9 @@ JobPlan plan_job(const std::vector<Member>& members, const JobKnowledge& known,
   return plan_running(members);
 }
 
+std::int32_t least_of(std::int32_t min_members, std::size_t elsewhere) {
+  return static_cast<std::int32_t>(
+      std::max<std::int64_t>(std::int64_t{min_members} - static_cast<std::int64_t>(elsewhere), 1));
+}
+
 }  // namespace mainspring::bridge

@@ -117,5 +117,12 @@ TEST(GangPlan, ASuspendedJobEndsOnceItsPodsHave) {
   EXPECT_TRUE(plan_job({member("a", PodStage::kOver)}, state, 1).cancel);
 }
 
+TEST(GangPlan, AGangIsWholeWithThoseOfItThatAreAtWork) {
+  EXPECT_EQ(least_of(4, 0), 4);
+  EXPECT_EQ(least_of(4, 3), 1);
+  EXPECT_EQ(least_of(4, 9), 1);
+  EXPECT_EQ(least_of(0, 0), 1);
+}
+
 }  // namespace
 }  // namespace mainspring::bridge

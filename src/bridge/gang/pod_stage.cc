@@ -5,8 +5,19 @@
 namespace mainspring::bridge {
 namespace {
 
-bool has_ended(const kube::ContainerStatus& container) {
-  return container.state == kube::ContainerState::kTerminated || !container.has_id;
+// When somebody asked for it; the timestamp is when the pod has to be gone.
+WallTime deletion_began(const kube::Meta& meta) {
+  return *meta.deletion - seconds(meta.deletion_grace_seconds.value_or(0));
+}
+
+// A container that ended may be started again, until its kubelet has heard of the deletion.
+bool has_ended_for_good(const kube::ContainerStatus& container, const kube::Pod& pod) {
+  if (!container.has_id) return true;
+  if (container.state != kube::ContainerState::kTerminated) return false;
+  const kube::RestartPolicy policy = pod.spec->restart_policy;
+  if (policy == kube::RestartPolicy::kNever) return true;
+  if (policy == kube::RestartPolicy::kOnFailure && container.exit_code == 0) return true;
+  return container.finished && *container.finished >= deletion_began(pod.meta);
 }
 
 // A pod that was deleted keeps its phase where its kubelet is an old one; its containers tell.
@@ -15,8 +26,9 @@ bool containers_have_ended(const kube::Pod& pod) {
   const auto& init = pod.status.init_containers;
   // Without a word of the kubelet's nothing is known, not even that it did not start.
   if (main.empty()) return false;
-  return std::all_of(main.begin(), main.end(), has_ended) &&
-         std::all_of(init.begin(), init.end(), has_ended) &&
+  const auto ended = [&](const kube::ContainerStatus& one) { return has_ended_for_good(one, pod); };
+  return std::all_of(main.begin(), main.end(), ended) &&
+         std::all_of(init.begin(), init.end(), ended) &&
          std::any_of(main.begin(), main.end(), [](const kube::ContainerStatus& one) {
            return one.state == kube::ContainerState::kTerminated;
          });
@@ -24,18 +36,17 @@ bool containers_have_ended(const kube::Pod& pod) {
 
 }  // namespace
 
-bool is_lost(const kube::Node* node) {
-  if (node == nullptr) return true;
-  return std::any_of(node->taints.begin(), node->taints.end(), [](const kube::Taint& taint) {
+bool is_out_of_service(const kube::Node& node) {
+  return std::any_of(node.taints.begin(), node.taints.end(), [](const kube::Taint& taint) {
     return taint.key == "node.kubernetes.io/out-of-service";
   });
 }
 
-PodStage stage_of(const kube::Pod& pod, const kube::Node* node) {
+PodStage stage_of(const kube::Pod& pod, bool node_lost) {
   if (pod.node_name.empty()) {
     return pod.meta.deleting() || pod.terminal() ? PodStage::kGone : PodStage::kWaiting;
   }
-  if (pod.terminal() || is_lost(node)) return PodStage::kOver;
+  if (pod.terminal() || node_lost) return PodStage::kOver;
   if (!pod.meta.deleting()) return PodStage::kRunning;
   return containers_have_ended(pod) ? PodStage::kOver : PodStage::kEnding;
 }

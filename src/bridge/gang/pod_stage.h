@@ -19,13 +19,12 @@ enum class PodStage : std::uint8_t {
   kOver,     // The kubelet says that its containers have ended, or its node is lost for good.
 };
 
-// Whether a node will not come back with the containers that it had: it is no longer there,
-// or an administrator said so (the taint out-of-service). A node
-// that merely does not answer is not lost: its containers may be at work.
-bool is_lost(const kube::Node* node);
+// An administrator says that the node will not come back with the containers that it had. One that
+// merely does not answer may still have them at work.
+bool is_out_of_service(const kube::Node& node);
 
-// `node` is the pod's; null where there is no such Node.
-PodStage stage_of(const kube::Pod& pod, const kube::Node* node);
+// `node_lost`: nothing of what was on the pod's node is at work any more, see sync/lost_nodes.h.
+PodStage stage_of(const kube::Pod& pod, bool node_lost);
 
 // What the kubelet knew of its end, for Slurm's accounting: 0 where all succeeded, else that of the
 // first container that failed.

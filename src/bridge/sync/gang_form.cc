@@ -83,7 +83,7 @@ Task<Result<void>> GangSync::show(Pods pods, std::string text) {
   });
 }
 
-Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
+Task<Result<Requeue>> GangSync::form(Key key, Pods pods, std::size_t elsewhere) {
   auto found = co_await roots_.find(GangRef::parse(key.name), pods.front());
   if (!found) {
     const Error& error = found.error();
@@ -103,8 +103,7 @@ Task<Result<Requeue>> GangSync::form(Key key, Pods pods, bool has_quorum) {
     co_return next;
   }
   if (facts.blocked.empty()) {
-    const auto least = static_cast<std::size_t>(
-        has_quorum ? 1 : std::max<std::int32_t>(facts.shape.min_members, 1));
+    const auto least = static_cast<std::size_t>(least_of(facts.shape.min_members, elsewhere));
     if (pods.size() < least) {
       const Duration left = until_grown(key, pods.size());
       if (left > Duration::zero()) {
@@ -312,8 +311,10 @@ Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string
   } else {
     MS_CO_CHECK(co_await guard(pod));
   }
-  recent_.give(pod, job, node);
-  recent_.send(pod->meta.uid, world_.manager.executor().now());
+  if (is_there(*pod)) {
+    recent_.give(pod, job, node);
+    recent_.send(pod->meta.uid, world_.manager.executor().now());
+  }
   MS_CO_TRY(const bool bound, co_await bind_pod(&world_, pod, job, std::move(node)));
   if (bound) recent_.bound(pod->meta.uid);
   co_return Result<void>();
@@ -355,7 +356,7 @@ Task<Result<Requeue>> GangSync::give_up_binding(slurm::JobId job, Pods unbound, 
   MS_CO_CHECK(co_await release_devices(unbound));
   MS_CO_CHECK(
       co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
-  if (!others) MS_CO_CHECK(co_await finish(job, {}));
+  if (!others) MS_CO_CHECK(co_await finish(job));
   notes_.erase(job);
   co_return Requeue{seconds(5)};
 }

@@ -24,8 +24,8 @@ namespace {
 // Writes to the API server for one gang at a time. Several gangs write side by side.
 constexpr std::size_t kAtOnce = 64;
 constexpr Duration kUnknownPause = seconds(2);
-constexpr Duration kSweep = seconds(30);
-constexpr std::size_t kMostSwept = 20;  // A round.
+constexpr std::size_t kFewEnded = 20;  // Jobs a minute, however few there are.
+constexpr Duration kLimitPause = seconds(5);
 
 // What Slurm no longer knows the job of.
 void add_forgotten(JobPlan& plan, const std::vector<Member>& members) {
@@ -50,17 +50,33 @@ GangSync::GangSync(World& world, Tenants& tenants)
       volumes_(world),
       devices_(world),
       submission_(world),
+      lost_(world),
+      limit_(world.manager.executor().clock(),
+             {.percent = static_cast<std::size_t>(world.options.ended_percent), .few = kFewEnded}),
       by_gang_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
         values.push_back(pod.meta.ns + "/" + gang_of(pod).id());
       })),
       by_job_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
         if (const slurm::JobId job = job_of(pod)) values.emplace_back(job.text());
       })),
+      by_node_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
+        if (!pod.node_name.empty()) values.push_back(pod.node_name.str());
+      })),
       tasks_(world.manager.executor()) {
   queue_ = &world_.manager.add({.name = "gang",
                                 .reconcile = [this](Key key) { return reconcile(std::move(key)); },
                                 .workers = world_.options.workers});
   watch(*queue_);
+  if (Metrics* const metrics = world_.options.metrics; metrics != nullptr) {
+    limited_jobs_ = metrics->gauge("mainspring_bridge_endings_delayed",
+                                   "Jobs whose end waits because many others have just ended: look "
+                                   "whether they should have");
+    stuck_pods_ = metrics->gauge(
+        "mainspring_bridge_pods_stuck_ending",
+        "Deleted pods of whose containers no kubelet says that they have ended, minutes after they "
+        "had to: mend the node; if it is gone for good, delete the Node or give it the taint "
+        "node.kubernetes.io/out-of-service");
+  }
   world_.manager.add_work("jobs-without-pods", control::Manager::When::kLeading,
                           [this] { return sweep(); });
 }
@@ -69,6 +85,9 @@ void GangSync::watch(control::Controller& queue) {
   queue.watch<kube::Pod>(world_.pods, [this](const auto& before, const auto& after, auto& to) {
     const kube::Pod& pod = after ? *after : *before;
     to.enqueue(Key{pod.meta.ns, gang_of(pod).id()});
+    if (before && after && gang_of(*before) != gang_of(*after)) {
+      to.enqueue(Key{before->meta.ns, gang_of(*before).id()});
+    }
     if (!after) {
       unsure_.erase(pod.meta.uid);
       recent_.forget(pod.meta.uid);
@@ -78,7 +97,7 @@ void GangSync::watch(control::Controller& queue) {
     }
     // Where the last pod of a job goes, so does what was kept of it.
     const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
-    if (job && world_.pods.find(by_job_, job.text()).empty()) notes_.erase(job);
+    if (job && world_.pods.find(by_job_, job.text()).empty()) drop_note(job);
   });
   queue.wait_for(world_.nodes);
   queue.wait_for(world_.system);
@@ -92,13 +111,13 @@ void GangSync::watch(control::Controller& queue) {
       queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()}, control::Priority::kHigh);
     }
   });
-  // Pods on a node that is lost are over.
+  // Pods on a node that is lost are over; of one that is not there it is found out whether it is.
   world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
-    if (!is_lost(after.get()) || is_lost(before.get())) return;
-    const std::string name = (before ? *before : *after).meta.name;
-    world_.pods.for_each([&](const PodPtr& pod) {
-      if (pod->node_name == name) queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()});
-    });
+    const auto lasts = [](const auto& node) { return node && !is_out_of_service(*node); };
+    if (lasts(before) == lasts(after)) return;
+    for (const PodPtr& pod : world_.pods.find(by_node_, (before ? *before : *after).meta.name)) {
+      queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()});
+    }
   });
 }
 
@@ -106,7 +125,23 @@ PodStage GangSync::stage(const kube::Pod& pod) const {
   if (pod.node_name.empty() && recent_.bound_for(pod.meta.uid)) {
     return pod.meta.deleting() ? PodStage::kEnding : PodStage::kRunning;
   }
-  return stage_of(pod, world_.nodes.get({}, pod.node_name).get());
+  return stage_of(pod, lost_.is_lost(pod.node_name));
+}
+
+// Another may have its name by now.
+bool GangSync::is_there(const kube::Pod& pod) const {
+  const auto now = world_.pods.get(pod.meta.ns, pod.meta.name);
+  return now && now->meta.uid == pod.meta.uid;
+}
+
+// Has been over since long ago: everybody has heard of its end.
+bool GangSync::is_history(const kube::Pod& pod, slurm::JobId job) const {
+  if (!pod.terminal() || pod.meta.has_finalizer(kFinalizer) ||
+      pod.meta.has_finalizer(kEarlyFinalizer) || devices_.has_any(pod) || notes_.contains(job)) {
+    return false;
+  }
+  const auto record = world_.cache.jobs().get({}, job.text());
+  return !record || record->state.has_ended();
 }
 
 GangSync::Gathered GangSync::gather(const Key& key) const {
@@ -119,7 +154,7 @@ GangSync::Gathered GangSync::gather(const Key& key) const {
     }
     const slurm::JobId job = job_of(*pod);
     if (const slurm::JobId mark = job ? job : recent_.bound_for(pod->meta.uid)) {
-      out.by_job[mark].push_back(pod);
+      if (!is_history(*pod, mark)) out.by_job[mark].push_back(pod);
       continue;
     }
     const PodStage now = stage(*pod);
@@ -167,7 +202,35 @@ Task<Result<Requeue>> GangSync::adopt(Gathered* gathered) {
   co_return next;
 }
 
+// What became of nodes that are not there.
+Task<Result<Requeue>> GangSync::look_at_nodes(Key key) {
+  std::set<std::string> absent;
+  for (const PodPtr& pod : world_.pods.find(by_gang_, key.ns + "/" + key.name)) {
+    if (pod->node_name.empty() || pod->terminal() || world_.nodes.get({}, pod->node_name)) continue;
+    absent.insert(pod->node_name.str());
+  }
+  Requeue next;
+  for (const std::string& node : absent) {
+    MS_CO_TRY(const std::optional<Duration> again, co_await lost_.look(node));
+    if (again) next = sooner(next, Requeue{*again});
+  }
+  co_return next;
+}
+
+// Of the gang's members those that do their part in the job, or have done it. One that is being
+// deleted does not: whoever comes in its place must not begin alone because of it.
+std::size_t GangSync::living_in(slurm::JobId job, const Pods& pods) const {
+  const auto record = world_.cache.jobs().get({}, job.text());
+  if (!record || !record->state.holds_resources() || record->state.has_ended()) return 0;
+  return static_cast<std::size_t>(std::count_if(pods.begin(), pods.end(), [&](const PodPtr& pod) {
+    const PodStage now = stage(*pod);
+    if (now == PodStage::kRunning || now == PodStage::kWaiting) return true;
+    return pod->status.phase == kube::PodPhase::kSucceeded && !pod->meta.deleting();
+  }));
+}
+
 Task<Result<Requeue>> GangSync::reconcile(Key key) {
+  MS_CO_TRY(Requeue next, co_await look_at_nodes(key));
   Gathered gathered = gather(key);
   if (gathered.free.empty()) growth_.erase(key.ns + "/" + key.name);
   if (gathered.by_job.empty() && gathered.free.empty()) refusals_.erase(key.ns + "/" + key.name);
@@ -176,25 +239,35 @@ Task<Result<Requeue>> GangSync::reconcile(Key key) {
   for (const auto& [pod, job] : gathered.unmarked) {
     MS_CO_CHECK(co_await mark_pod(&world_, pod, job, pod->node_name.str()));
   }
-  MS_CO_TRY(Requeue next, co_await adopt(&gathered));
+  MS_CO_TRY(const Requeue adopted, co_await adopt(&gathered));
+  next = sooner(next, adopted);
   if (gathered.leaving) next = sooner(next, Requeue{RecentWrites::kAWhile});
-  // Those that come while the gang's job waits are taken into it; while it runs, they are others.
-  slurm::JobId holder;
+  const bool is_group = !key.name.starts_with("pod/");
+  if (is_group && gathered.by_job.size() > 1) {
+    MS_CO_TRY(const bool again, co_await withdraw(key, &gathered));
+    if (again) co_return Requeue{milliseconds(200)};
+  }
+  // Those that come while the gang's job waits are taken into it; while it runs, they get what the
+  // job has free, or are others.
+  std::size_t living = 0;
+  std::map<slurm::JobId, std::size_t> living_of;
   for (auto& [job, pods] : gathered.by_job) {
     const auto record = world_.cache.jobs().get({}, job.text());
-    if (record && record->state.holds_resources() && !holder) holder = job;
-    if (!record || !record->state.is_pending() || key.name.starts_with("pod/")) continue;
-    pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
-    gathered.free.clear();
+    if (is_group && record && record->state.is_pending()) {
+      pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
+      gathered.free.clear();
+    }
+    if (is_group) MS_CO_CHECK(co_await join(key, job, &pods, &gathered.free));
+    living += living_of[job] = living_in(job, pods);
   }
   for (auto& [job, pods] : gathered.by_job) {
     sort_members(pods);
-    MS_CO_TRY(const Requeue after, co_await settle(key, job, pods, holder && holder != job));
+    MS_CO_TRY(const Requeue after, co_await settle(key, job, pods, living - living_of[job]));
     next = sooner(next, after);
   }
   if (!gathered.free.empty()) {
     sort_members(gathered.free);
-    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), bool(holder)));
+    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), living));
     next = sooner(next, after);
   }
   co_return next;
@@ -215,35 +288,78 @@ Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job, Pods pods) {
   co_return JobKnowledge{JobKnowledge::Kind::kForgotten, nullptr};
 }
 
-// `has_quorum`: enough of the gang run already, so that any number may join them.
-Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, bool has_quorum) {
-  MS_CO_TRY(const JobKnowledge known, co_await know(job, pods));
-  if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
-
-  const auto claim = known.job ? std::optional<Claim>(*known.job) : std::nullopt;
-  std::vector<Member> members, strangers;
-  Pods waiting;
-  for (const PodPtr& pod : std::exchange(pods, {})) {
+// Who of the pods that carry the job's mark is what to it.
+GangSync::Roll GangSync::call_roll(slurm::JobId job, const JobPtr& record, Pods pods) const {
+  const auto claim = record ? std::optional<Claim>(*record) : std::nullopt;
+  Roll roll;
+  std::set<std::string_view> here;
+  for (const PodPtr& pod : pods) {
+    if (job_of(*pod) == job) here.insert(pod->meta.uid);
+    const Member member{pod, stage(*pod)};
     if (claim && claim->denies(*pod)) {
-      strangers.push_back({pod, stage(*pod)});
+      roll.strangers.push_back(member);
       continue;
     }
-    pods.push_back(pod);
-    members.push_back({pod, stage(*pod)});
-    if (members.back().stage == PodStage::kWaiting) waiting.push_back(pod);
+    roll.members.push_back(member);
+    if (member.stage == PodStage::kWaiting) roll.waiting.push_back(pod);
   }
+  // What says which gang a pod is of may be changed; whose nodes it uses does not change by that.
+  const Pods& marked = world_.pods.find(by_job_, job.text());
+  if (marked.size() == here.size()) return roll;
+  for (const PodPtr& pod : marked) {
+    if (here.contains(pod->meta.uid) || (claim && claim->denies(*pod))) continue;
+    const PodStage now = stage(*pod);
+    if (now == PodStage::kWaiting) roll.others_wait = true;
+    if (now == PodStage::kRunning || now == PodStage::kEnding) roll.others.push_back({pod, now});
+  }
+  return roll;
+}
+
+GangSync::Pods GangSync::Roll::at_work() const {
+  Pods out;
+  for (const auto* list : {&members, &others}) {
+    for (const Member& one : *list) {
+      if (one.stage != PodStage::kOver && one.stage != PodStage::kGone) out.push_back(one.pod);
+    }
+  }
+  return out;
+}
+
+JobPlan GangSync::plan(const Roll& roll, slurm::JobId job, const JobKnowledge& known,
+                       std::int32_t least) const {
+  // Of a job that is only another's nothing is decided.
+  JobPlan plan;
+  if (!roll.members.empty()) {
+    std::vector<Member> all = roll.members;
+    all.insert(all.end(), roll.others.begin(), roll.others.end());
+    plan = plan_job(all, known, least);
+    plan.cancel = plan.cancel && !roll.others_wait;
+  }
+  // Whoever is in another gang by now is ended there. And a job that ended says nothing of pods
+  // that were about to join it.
+  std::erase_if(plan.remove, [&](const PodPtr& pod) {
+    const bool ours = job_of(*pod) == job || recent_.bound_for(pod->meta.uid) == job;
+    return !ours || std::any_of(roll.others.begin(), roll.others.end(),
+                                [&](const Member& other) { return other.pod == pod; });
+  });
+  add_forgotten(plan, roll.strangers);
+  return plan;
+}
+
+// `elsewhere`: how many of the gang are at work in other jobs of it, so that fewer may join them.
+Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
+                                       std::size_t elsewhere) {
+  MS_CO_TRY(const JobKnowledge known, co_await know(job, pods));
+  if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
+  Roll roll = call_roll(job, known.job, std::move(pods));
   GangFacts facts;
-  if (!waiting.empty() && known.job && known.job->state.is_pending()) {
-    auto found = co_await roots_.find(GangRef::parse(key.name), waiting.front());
+  if (!roll.waiting.empty() && known.job && known.job->state.is_pending()) {
+    auto found = co_await roots_.find(GangRef::parse(key.name), roll.waiting.front());
     // Without its owner a gang has no size to keep to; its pods are about to go, too.
     if (found) facts = *std::move(found);
   }
-  // Of a job that is only another's nothing is decided.
-  JobPlan plan;
-  if (!members.empty()) {
-    plan = plan_job(members, known, has_quorum ? 1 : facts.shape.min_members);
-  }
-  add_forgotten(plan, strangers);
+  JobPlan plan = this->plan(roll, job, known, least_of(facts.shape.min_members, elsewhere));
+  if (plan.over || known.kind == JobKnowledge::Kind::kForgotten) unfollow(job);
 
   if (!plan.remove.empty() && !plan.over) {
     // Only an end is final. That it waits or is suspended may be what it did before it started.
@@ -251,92 +367,38 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods, boo
     if (!now || now->state != known.job->state) co_return Requeue{Duration::zero()};
   }
   MS_CO_TRY(const bool all_told, co_await remove(job, known.job, std::move(plan.remove)));
+  if (plan.cancel && !plan.over && !may_finish(job, plan.let_go)) co_return Requeue{kLimitPause};
   // Before Slurm can give them to others, who would find them claimed.
   MS_CO_CHECK(co_await release_devices(plan.detach));
   MS_CO_CHECK(co_await release_devices(plan.let_go));
   // The marks first: a job that is found without them is adopted again, never the other way round.
   MS_CO_CHECK(co_await for_all(std::move(plan.detach),
                                [this](PodPtr pod) { return unmark(std::move(pod)); }));
-  if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job, plan.let_go));
+  if (known.job && !plan.over) note_outcome(job, roll);
+  if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job));
   MS_CO_CHECK(co_await let_go(std::move(plan.let_go)));
   if (!plan.bind.empty()) {
-    co_return co_await place(known.job, std::move(plan.bind), std::move(pods));
+    co_return co_await place(known.job, std::move(plan.bind), roll.at_work());
   }
   if (plan.waiting) {
-    co_return co_await wait(std::move(key), known.job, std::move(waiting), std::move(facts));
+    co_return co_await wait(std::move(key), known.job, std::move(roll.waiting), std::move(facts));
   }
-  if (known.job && !plan.over && !plan.cancel && !members.empty()) follow(job);
-  co_return all_told ? Requeue{} : Requeue{seconds(5)};
-}
-
-// Slurm hears how it went, and only then that it is over.
-Task<Result<void>> GangSync::finish(slurm::JobId job, Pods pods) {
-  const auto failed = std::find_if(pods.begin(), pods.end(), [](const PodPtr& pod) {
-    return pod->terminal() && exit_code_of(*pod) != 0;
-  });
-  if (failed != pods.end()) {
-    const kube::Pod& pod = **failed;
-    auto noted =
-        co_await slurm::Jobs(world_.slurm)
-            .update(job, {.comment = fmt::format("pod {}/{} failed with exit code {}{}{}",
-                                                 pod.meta.ns, pod.meta.name, exit_code_of(pod),
-                                                 pod.status.reason.empty() ? "" : ": ",
-                                                 pod.status.reason.view())});
-    // For people alone: that it cannot be written must not keep nodes from others.
-    if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
-  }
-  // How a job ends that we end is no news.
-  if (const auto note = notes_.find(job); note != notes_.end()) note->second.interest.reset();
-  auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(job);
-  if (!cancelled && cancelled.error().code() != Code::kNotFound) {
-    co_return fail(std::move(cancelled).error());
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> GangSync::let_go(Pods pods) {
-  co_return co_await for_all(std::move(pods),
-                             [this](PodPtr pod) { return let_one_go(std::move(pod)); });
-}
-
-Task<Result<void>> GangSync::unmark(PodPtr pod) {
-  recent_.guarded(pod->meta.uid, false);
-  return unmark_pod(&world_, std::move(pod));
-}
-
-Task<Result<void>> GangSync::let_one_go(PodPtr pod) {
-  MS_CO_CHECK(co_await let_pod_go(&world_, pod));
-  recent_.let_go(pod->meta.uid, world_.manager.executor().now());
-  co_return Result<void>();
-}
-
-// False where some have to wait for the limit.
-Task<Result<bool>> GangSync::remove(slurm::JobId job, JobPtr record, Pods pods) {
-  if (pods.empty()) co_return true;
-  const TimePoint now = world_.manager.executor().now();
-  while (!removals_.empty() && removals_.front() + minutes(1) < now) removals_.pop_front();
-  const auto limit = static_cast<std::size_t>(world_.options.deletions_per_minute);
-  const std::size_t left = limit - std::min(limit, removals_.size());
-  const bool all = pods.size() <= left;
-  if (!all) {
-    world_.log.error("the limit of deleted pods is reached; the rest waits",
-                     {{"limit_per_minute", limit}, {"job", job.text()}});
-    pods.resize(left);
-  }
-  removals_.insert(removals_.end(), pods.size(), now);
-  if (Note& note = notes_[job]; record && !note.told) {
-    note.told = true;
-    tell(pods, EventType::kNormal, "SlurmJobEnded", ended_text(*record));
-  }
-  MS_CO_CHECK(co_await for_all(std::move(pods),
-                               [this](PodPtr pod) { return delete_pod(&world_, std::move(pod)); }));
-  co_return all;
+  if (known.job && !plan.over && !plan.cancel && !roll.members.empty()) follow(job);
+  if ((!known.job || plan.over) && roll.at_work().empty()) drop_note(job);
+  co_return all_told ? Requeue{} : Requeue{kLimitPause};
 }
 
 GangSync::Note& GangSync::follow(slurm::JobId job) {
   Note& note = notes_[job];
   if (!note.interest) note.interest = world_.cache.follow(job);
   return note;
+}
+
+void GangSync::drop_note(slurm::JobId job) {
+  const auto note = notes_.find(job);
+  if (note == notes_.end()) return;
+  notes_.erase(note);
+  set_limited(job, false);
 }
 
 Task<Result<void>> GangSync::for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work) {
@@ -363,71 +425,6 @@ void GangSync::tell(const Pods& pods, EventType type, std::string_view reason,
     world_.manager.events().event(control::ref_to(kube::Pod::kResource, pods[i]->meta), type,
                                   reason, "Scheduling", text);
   }
-}
-
-// Jobs of ours whose pods are all gone or another job's: a crash between the job and the mark on
-// its pods, and then somebody deleted those; a call that reached Slurm twice. Only jobs that name
-// pods by UID of this cluster are looked at, never in their first minute.
-Task<Result<void>> GangSync::sweep() {
-  for (;;) {
-    MS_CO_CHECK(co_await net::sleep(kSweep));
-    if (!world_.pods.synced() || !world_.cache.jobs_freshness().fresh()) continue;
-    std::vector<Unclaimed> found = unclaimed();
-    if (found.size() > kMostSwept) {
-      world_.log.error("many jobs seem to have no pods; only some of them are looked at",
-                       {{"jobs", found.size()}, {"at_once", kMostSwept}});
-      found.resize(kMostSwept);
-    }
-    for (Unclaimed& one : found) {
-      const slurm::JobId job = one.job;
-      const auto ended = co_await end_unclaimed(std::move(one));
-      if (ended) continue;
-      // The next round tries again.
-      if (ended.error().code() == Code::kCancelled) co_return fail(ended.error());
-      world_.log.warn("a job without pods cannot be ended",
-                      {{"job", job.text()}, {"error", ended.error()}});
-    }
-  }
-}
-
-std::vector<GangSync::Unclaimed> GangSync::unclaimed() const {
-  const std::int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
-                               world_.manager.executor().clock().wall_now().time_since_epoch())
-                               .count();
-  std::map<std::string, slurm::JobId, std::less<>> marks;
-  world_.pods.for_each([&](const PodPtr& pod) { marks[pod->meta.uid] = job_of(*pod); });
-  std::vector<Unclaimed> out;
-  world_.cache.jobs().for_each([&](const JobPtr& job) {
-    if (job->state.has_ended() || job->submit_time.value_or(now) + 60 > now) return;
-    const auto owners = owners_in(*job);
-    if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
-    Unclaimed one{job->id, {}};
-    for (std::size_t i = 0; i < owners->uids.size(); ++i) {
-      const auto mark = marks.find(owners->uids[i]);
-      if (mark == marks.end()) {
-        one.absent.emplace_back(owners->pods[i], owners->uids[i]);
-      } else if (!mark->second || mark->second == job->id) {
-        return;
-      }
-    }
-    out.push_back(std::move(one));
-  });
-  return out;
-}
-
-// We see only pods of our scheduler's name, which may have been another when the job was made. So
-// each is asked for before anything ends.
-Task<Result<void>> GangSync::end_unclaimed(Unclaimed one) {
-  for (const auto& [name, uid] : one.absent) {
-    const std::size_t slash = name.find('/');
-    const kube::Api<kube::Pod> api(world_.kube, name.substr(0, slash));
-    const auto pod = co_await api.get(name.substr(slash + 1));
-    if (!pod && pod.error().code() != Code::kNotFound) co_return fail(pod.error());
-    if (pod && pod->meta.uid == uid) co_return Result<void>();
-  }
-  world_.log.warn("a job has no pod any more and is ended", {{"job", one.job.text()}});
-  notes_.erase(one.job);
-  co_return co_await finish(one.job, {});
 }
 
 }  // namespace mainspring::bridge

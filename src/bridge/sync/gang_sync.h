@@ -16,10 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/metrics.h"
 #include "bridge/devices/device_claims.h"
 #include "bridge/gang/grouping.h"
+#include "bridge/gang/outcome.h"
 #include "bridge/gang/plan.h"
+#include "bridge/nodes/removal_limit.h"
 #include "bridge/nodes/tenants.h"
+#include "bridge/sync/lost_nodes.h"
 #include "bridge/sync/recent_writes.h"
 #include "bridge/sync/roots.h"
 #include "bridge/sync/submission.h"
@@ -43,10 +47,28 @@ class GangSync {
   // What is kept of a job while pods carry its id.
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
-    std::string sent;   // The request that Slurm has, where we know it.
-    TimePoint asked{};  // When it was asked for, where we did.
-    int failures = 0;   // To bind, in a row.
-    bool told = false;  // Its end, to the pods.
+    std::string sent;            // The request that Slurm has, where we know it.
+    TimePoint asked{};           // When it was asked for, where we did.
+    int failures = 0;            // To bind, in a row.
+    bool told = false;           // Its end, to the pods.
+    bool may_end = false;        // The limit has let it through.
+    Outcome outcome;             // Of its pods so far.
+  };
+  // The pods of a job, by what they are to it.
+  struct Roll {
+    std::vector<Member> members;
+    std::vector<Member> strangers;  // Carry the mark, and the job is for others.
+    std::vector<Member> others;     // Use its nodes, and are in another gang by now.
+    bool others_wait = false;       // Such ones wait for it.
+    Pods waiting;                   // Of `members`.
+
+    // Those that have a node of the job or want one.
+    Pods at_work() const;
+  };
+  // Pods that a job has nodes for, and which, by UID.
+  struct Joining {
+    Pods pods;
+    std::map<std::string, std::string> node_of;
   };
   struct Gathered {
     std::map<slurm::JobId, Pods> by_job;
@@ -73,14 +95,27 @@ class GangSync {
   void watch(control::Controller& queue);
   Gathered gather(const control::Key& key) const;
   PodStage stage(const kube::Pod& pod) const;
+  bool is_history(const kube::Pod& pod, slurm::JobId job) const;
+  bool is_there(const kube::Pod& pod) const;
+  std::size_t living_in(slurm::JobId job, const Pods& pods) const;
+  Roll call_roll(slurm::JobId job, const JobPtr& record, Pods pods) const;
+  JobPlan plan(const Roll& roll, slurm::JobId job, const JobKnowledge& known,
+               std::int32_t least) const;
 
   Task<Result<control::Requeue>> reconcile(control::Key key);
+  Task<Result<control::Requeue>> look_at_nodes(control::Key key);
   // `gathered` is the caller's.
   Task<Result<control::Requeue>> adopt(Gathered* gathered);
+  JobPtr joinable(slurm::JobId job, const Pods& members) const;
+  // Whether a job was, and everything is to be looked at again. `gathered` is the caller's.
+  Task<Result<bool>> withdraw(control::Key key, Gathered* gathered);
+  Task<Result<Joining>> find_gaps(control::Key key, JobPtr job, Pods members, Pods free);
+  // `members` and `free` are the caller's: some go from one to the other.
+  Task<Result<void>> join(control::Key key, slurm::JobId job, Pods* members, Pods* free);
   Task<Result<control::Requeue>> settle(control::Key key, slurm::JobId job, Pods pods,
-                                        bool has_quorum);
+                                        std::size_t elsewhere);
   Task<Result<JobKnowledge>> know(slurm::JobId job, Pods pods);
-  Task<Result<control::Requeue>> form(control::Key key, Pods pods, bool has_quorum);
+  Task<Result<control::Requeue>> form(control::Key key, Pods pods, std::size_t elsewhere);
   Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
   Task<Result<control::Requeue>> started(control::Key key, slurm::JobId job, Pods pods,
                                          std::string sent);
@@ -104,7 +139,7 @@ class GangSync {
   Task<Result<void>> tell_pod_group(PodPtr sample);
   Task<Result<control::Requeue>> give_up_binding(slurm::JobId job, Pods unbound, bool others,
                                                  Error error);
-  Task<Result<void>> finish(slurm::JobId job, Pods pods);
+  Task<Result<void>> finish(slurm::JobId job);
   Task<Result<bool>> remove(slurm::JobId job, JobPtr record, Pods pods);
   Task<Result<void>> for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work);
   Task<Result<void>> show(Pods pods, std::string text);
@@ -114,6 +149,15 @@ class GangSync {
   Task<Result<void>> end_unclaimed(Unclaimed one);
 
   Note& follow(slurm::JobId job);
+  void unfollow(slurm::JobId job);
+  void drop_note(slurm::JobId job);
+  void note_outcome(slurm::JobId job, const Roll& roll);
+  bool is_lost_alone(const kube::Pod& pod) const;
+  std::size_t jobs_at_work();
+  bool may_end(slurm::JobId job, const Pods& pods, std::string_view why);
+  bool may_finish(slurm::JobId job, const Pods& pods);
+  void set_limited(slurm::JobId job, bool is);
+  void look_for_stuck();
   void set_unsure(const Pods& pods, bool unsure);
   void tell(const Pods& pods, control::EventType type, std::string_view reason,
             const std::string& text);
@@ -127,7 +171,9 @@ class GangSync {
   Volumes volumes_;
   DeviceClaims devices_;
   Submission submission_;
-  Store<kube::Pod>::IndexId by_gang_, by_job_;
+  LostNodes lost_;
+  RemovalLimit limit_;  // Of jobs that end with pods at work.
+  Store<kube::Pod>::IndexId by_gang_, by_job_, by_node_;
   control::Controller* queue_ = nullptr;
   std::map<slurm::JobId, Note> notes_;
   // UIDs of pods of which it is not known whether Slurm has a job for them.
@@ -135,8 +181,13 @@ class GangSync {
   std::map<std::string, int> refusals_;   // In a row, by gang.
   std::map<std::string, Growth> growth_;  // By gang, of those that want more pods.
   RecentWrites recent_;
-  std::deque<TimePoint> removals_;  // Of the last minute.
-  net::TaskGroup tasks_;            // Last: what runs ends before what it uses.
+  std::deque<TimePoint> removals_;  // Of pods, of the last minute.
+  std::set<slurm::JobId> limited_;  // Whose end waits for the limit.
+  std::set<std::string> stuck_;     // UIDs of pods that should have ended long ago.
+  std::size_t at_work_ = 0;         // Jobs, as they were counted then.
+  TimePoint counted_{}, said_{};
+  Gauge limited_jobs_, stuck_pods_;
+  net::TaskGroup tasks_;  // Last: what runs ends before what it uses.
 };
 
 }  // namespace mainspring::bridge

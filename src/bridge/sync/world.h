@@ -29,6 +29,9 @@ struct BridgeOptions {
   std::size_t workers = 64;  // Gangs that are worked on at once.
   // Pods deleted a minute because Slurm ended their jobs.
   int deletions_per_minute = 2000;
+  // Of all jobs with pods at work those that are ended in a minute because Slurm ended them or
+  // their nodes are lost; a few always.
+  int ended_percent = 10;
   Metrics* metrics = nullptr;
   Logger log;
 };
