@@ -5,6 +5,8 @@ import unittest
 
 from bridge_harness import FINALIZER, JOB, JOB_ID, BridgeTest
 
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+
 
 class Ending(BridgeTest):
     cluster = "bridge-ending"
@@ -125,6 +127,32 @@ class Ending(BridgeTest):
         self.wait_ended(number)
         self.wait_gone("p")
         self.wait(lambda: "n5" not in self.slurm.nodes(), lambda: f"{self.slurm.node('n5')}")
+
+    def test_22b_a_node_that_is_deleted_while_its_kubelet_lives_ends_nothing(self):
+        self.kubelet.make_external("n5")
+        self.wait(lambda: "n5" in self.slurm.nodes(), "n5 is in Slurm")
+        number = self.running("p", nodeSelector={"kubernetes.io/hostname": "n5"})
+        self.api.delete("Node", None, "n5")
+        self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "it may be back", 10.0)
+        self.assertNotIn("deletionTimestamp", self.get("p")["metadata"])
+
+    def test_22c_a_node_that_is_declared_out_of_service_does_not_keep_its_jobs(self):
+        number = self.running("p")
+        node = self.get("p")["spec"]["nodeName"]
+        self.kubelet.gone.add(node)
+        self.addCleanup(self.kubelet.gone.discard, node)
+        self.api.delete("Pod", self.ns, "p", gracePeriodSeconds=0)
+        self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "nobody knows yet", 2.0)
+        self.taint(node, [{"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}])
+        self.addCleanup(self.taint, node, [])
+        self.wait_ended(number)
+        self.wait_gone("p")
+
+    def taint(self, node: str, added: list):
+        """Gives a node these taints beside ours."""
+        now = self.api.get("Node", None, node)["spec"].get("taints", [])
+        kept = [taint for taint in now if taint["key"] != OUT_OF_SERVICE]
+        self.api.patch("Node", None, node, {"spec": {"taints": kept + added}})
 
     def test_24_pods_survive_slurms_absence(self):
         number = self.running("p")
