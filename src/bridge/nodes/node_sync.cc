@@ -32,7 +32,8 @@ constexpr int kMostSteps = 6;
 
 // Nothing has changed of what the pod means for its node.
 bool is_same_tenant(const kube::Pod& before, const kube::Pod& after, const kube::Node& node) {
-  return job_of(before) == job_of(after) && stage_of(before, &node) == stage_of(after, &node);
+  const bool lost = is_out_of_service(node);
+  return job_of(before) == job_of(after) && stage_of(before, lost) == stage_of(after, lost);
 }
 // Nor of which nodes a job has, and for whom.
 bool is_same_tenant(const slurm::Job& before, const slurm::Job& after) {

@@ -74,7 +74,7 @@ Tenants::Tenants(World& world)
 Tenants::Pods Tenants::on(const kube::Node& node) const {
   Pods live;
   for (const PodPtr& pod : world_.pods.find(by_node_, node.meta.name)) {
-    if (stage_of(*pod, &node) != PodStage::kOver) live.push_back(pod);
+    if (stage_of(*pod, is_out_of_service(node)) != PodStage::kOver) live.push_back(pod);
   }
   return live;
 }
