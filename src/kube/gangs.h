@@ -103,6 +103,7 @@ struct ReplicatedJob {
   std::optional<std::int32_t> completions;
   std::optional<std::int64_t> active_deadline_seconds;
   PodTemplate pod;
+  bool depends = false;  // On other jobs of the set, and is made after them.
 
   bool operator==(const ReplicatedJob&) const = default;
 };
@@ -111,6 +112,7 @@ constexpr auto json_fields(json::Tag<ReplicatedJob>) {
   using T = ReplicatedJob;
   return json::fields(
       json::field("name", &T::name), json::field("replicas", &T::replicas),
+      non_empty_field<&T::depends>("dependsOn"),
       json::group("template",
                   json::group("spec", json::field("parallelism", &T::parallelism),
                               json::field("completions", &T::completions),
@@ -123,6 +125,7 @@ struct JobSet {
 
   Meta meta;
   Seq<ReplicatedJob> jobs;
+  Text startup_order;  // "AnyOrder", also where it is empty, or "InOrder".
   Text managed_by;
   Text terminal_state;  // "Completed", "Failed"; empty while it runs.
   Conditions conditions;
@@ -135,6 +138,8 @@ struct JobSet {
 constexpr auto json_fields(json::Tag<JobSet>) {
   return json::fields(json::field("metadata", &JobSet::meta),
                       json::group("spec", json::field("replicatedJobs", &JobSet::jobs),
+                                  json::group("startupPolicy", json::field("startupPolicyOrder",
+                                                                           &JobSet::startup_order)),
                                   json::field("managedBy", &JobSet::managed_by),
                                   json::field("suspend", &JobSet::suspended)),
                       json::group("status", json::field("terminalState", &JobSet::terminal_state),

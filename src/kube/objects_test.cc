@@ -264,6 +264,27 @@ TEST(PodGroup, OfV1Alpha2AndOfLaterVersionsReadAlike) {
   EXPECT_TRUE(is_true(later.conditions, "PodGroupScheduled"));
 }
 
+TEST(PodGroup, OfEachVersionSaysTheSame) {
+  for (const char* const name : {"podgroup", "podgroup-v1alpha3", "podgroup-v1beta1"}) {
+    const auto group = recorded<PodGroup>(name);
+    EXPECT_TRUE(group.policy.gang) << name;
+    EXPECT_EQ(group.policy.min_count, 4) << name;
+    EXPECT_EQ(group.workload, "train") << name;
+    EXPECT_EQ(group.workload_template, "workers") << name;
+  }
+  const auto alpha = recorded<PodGroup>("podgroup-v1alpha3");
+  EXPECT_EQ(alpha.policy.priority_class, "urgent");
+  EXPECT_FALSE(alpha.policy.disrupted_together);
+  EXPECT_TRUE(alpha.policy.preempts);
+  EXPECT_THAT(alpha.policy.topology_keys, ElementsAre(Text("rack")));
+  const auto beta = recorded<PodGroup>("podgroup-v1beta1");
+  EXPECT_TRUE(beta.policy.disrupted_together);
+  EXPECT_FALSE(beta.policy.preempts);
+  EXPECT_EQ(beta.parent, "top");
+  EXPECT_EQ(beta.resource_claims[0].claim, "shared");
+  EXPECT_TRUE(is_true(beta.conditions, "PodGroupScheduled"));
+}
+
 TEST(Workload, ListsItsGroups) {
   const auto workload = recorded<Workload>("workload");
   EXPECT_EQ(workload.controller_kind, "Job");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kube/conditions.h"
+#include "kube/label_selector.h"
 #include "kube/node_affinity.h"
 #include "kube/resource.h"
 
@@ -25,6 +26,7 @@ struct PersistentVolumeClaim {
   Seq<Text> access_modes;
   Quantities requests;
   Quantities capacity;
+  LabelSelector selector = LabelSelector::everything();  // Of the volume.
 
   bool bound() const { return phase == "Bound"; }
 
@@ -38,6 +40,7 @@ constexpr auto json_fields(json::Tag<PersistentVolumeClaim>) {
       json::group("spec", json::field("storageClassName", &T::storage_class),
                   json::field("volumeName", &T::volume), json::field("volumeMode", &T::volume_mode),
                   json::field("accessModes", &T::access_modes),
+                  json::field("selector", &T::selector),
                   json::group("resources", json::field("requests", &T::requests))),
       json::group("status", json::field("phase", &T::phase),
                   json::field("capacity", &T::capacity)));
