@@ -202,15 +202,19 @@ class Story {
     Group group{fmt::format("g{}", ++named_), world_.one_in(2),
                 static_cast<int>(1 + world_.chance.below(static_cast<std::uint64_t>(wanted)))};
     person(fmt::format("creates PodGroup {} of at least {}", group.name, group.least));
+    const std::string limit =
+        world_.one_in(2)
+            ? fmt::format("slurmjob.slinky.slurm.net/timelimit: '{}'", 3 + world_.chance.below(9))
+            : "";
     world_.put(group.builtin
                    ? fmt::format("{{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, "
-                                 "metadata: {{name: {}, namespace: default}}, spec: "
-                                 "{{schedulingPolicy: {{gang: {{minCount: {}}}}}}}}}",
-                                 group.name, group.least)
+                                 "metadata: {{name: {}, namespace: default, annotations: {{{}}}}}, "
+                                 "spec: {{schedulingPolicy: {{gang: {{minCount: {}}}}}}}}}",
+                                 group.name, limit, group.least)
                    : fmt::format("{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, "
-                                 "metadata: {{name: {}, namespace: default}}, spec: "
-                                 "{{minMember: {}}}}}",
-                                 group.name, group.least));
+                                 "metadata: {{name: {}, namespace: default, annotations: {{{}}}}}, "
+                                 "spec: {{minMember: {}}}}}",
+                                 group.name, limit, group.least));
     for (int i = 0; i < wanted; ++i) {
       put_member(group);
       if (world_.one_in(3)) world_.pass(milliseconds(world_.chance.below(1000)));

@@ -55,6 +55,29 @@ bool is_terminal(const json::Value& pod) {
   return phase == "Succeeded" || phase == "Failed";
 }
 
+// The key of the pod's PodGroup among all of its kind, with the kind's collection before it; ""
+// where it has none.
+std::string group_of(const json::Value& pod) {
+  const std::string_view label = text_at(pod, "/metadata/labels/scheduling.x-k8s.io~1pod-group");
+  const std::string_view name = text_at(pod, "/spec/schedulingGroup/podGroupName");
+  if (label.empty() && name.empty()) return "";
+  return fmt::format("{} {}",
+                     name.empty() ? "podgroups.scheduling.x-k8s.io" : "podgroups.scheduling.k8s.io",
+                     storage_key(namespace_of(pod), name.empty() ? label : name));
+}
+
+Object find_group(const Storage& storage, std::string_view group) {
+  const std::size_t space = group.find(' ');
+  if (space == std::string_view::npos) return nullptr;
+  return storage.get(group.substr(0, space), group.substr(space + 1));
+}
+
+std::size_t least_of(const json::Value& group) {
+  const json::Value* least = group.at_pointer("/spec/minMember");
+  if (least == nullptr) least = group.at_pointer("/spec/schedulingPolicy/gang/minCount");
+  return least == nullptr ? 1 : static_cast<std::size_t>(least->as_int().value_or(1));
+}
+
 template <class List>
 bool has(const List& list, std::string_view item) {
   return std::find(list.begin(), list.end(), item) != list.end();
@@ -201,6 +224,7 @@ void BridgeSafety::judge_binding(const std::string& key) {
         fmt::format("{} is bound to {}, which its job {} does not hold", key, made.node, made.job));
   }
   if (!has_finalizers(*live)) violate(fmt::format("{} is bound without our finalizer", key));
+  if (job != nullptr) judge_gang(*live, *job);
   for (const auto& [uid, other] : bound_) {
     if (other.job != made.job || other.node != made.node || kubelet_.over(uid)) continue;
     violate(
@@ -242,6 +266,34 @@ void BridgeSafety::judge_opening(const std::string& node) {
   }
 }
 
+void BridgeSafety::judge_gang(const json::Value& pod, const SlurmJob& job) {
+  const std::string name = group_of(pod);
+  const Object group = find_group(api_.storage(), name);
+  if (!group || job.nodes.size() >= least_of(*group)) return;
+  const auto now = executor_.clock().wall_now();
+  for (const auto& [id, other] : slurm_api_.model().jobs()) {
+    if (id == job.id || other.nodes.empty()) continue;
+    if (other.over() && WallTime(seconds(other.ended)) + kRace < now) continue;
+    for (const std::string& uid : uids_of(other)) {
+      if (const auto at = gangs_.find(uid); at != gangs_.end() && at->second == name) return;
+    }
+  }
+  violate(fmt::format("{} is bound though job {} has {} nodes and its gang needs {}", key_of(pod),
+                      job.id, job.nodes.size(), least_of(*group)));
+}
+
+void BridgeSafety::judge_limit(const SlurmJob& job) {
+  for (const std::string& uid : uids_of(job)) {
+    const auto name = gangs_.find(uid);
+    const Object group = name == gangs_.end() ? nullptr : find_group(api_.storage(), name->second);
+    if (!group) continue;
+    const std::string_view limit =
+        text_at(*group, "/metadata/annotations/slurmjob.slinky.slurm.net~1timelimit");
+    if (limit.empty() || std::to_string(job.time_limit.value_or(0)) == limit) continue;
+    violate(fmt::format("job {} has another time limit than its gang, {}", job.id, limit));
+  }
+}
+
 void BridgeSafety::judge_deletion(const std::string& key, const json::Value& options) {
   const Object live = api_.storage().get("pods", key);
   if (!live || text_at(options, "/preconditions/uid") != uid_of(*live)) return;
@@ -269,6 +321,7 @@ void BridgeSafety::judge_request(std::uint32_t id) {
 void BridgeSafety::judge_owners(std::uint32_t id) {
   const SlurmJob* const job = living_job(id);
   if (job == nullptr) return;
+  judge_limit(*job);
   const auto uids = uids_of(*job);
   if (uids.empty()) violate(fmt::format("job {} names no pods", id));
   for (const auto& [other, one] : slurm_api_.model().jobs()) {
@@ -293,6 +346,9 @@ void BridgeSafety::look_at_pods() {
   std::set<std::string, std::less<>> present;
   for (const auto& [key, pod] : api_.storage().all("pods")) {
     present.emplace(uid_of(*pod));
+    if (std::string group = group_of(*pod); !group.empty()) {
+      gangs_.try_emplace(std::string(uid_of(*pod)), std::move(group));
+    }
     if (is_being_deleted(*pod) || is_terminal(*pod)) {
       unwanted_.try_emplace(std::string(uid_of(*pod)), executor_.now());
     }

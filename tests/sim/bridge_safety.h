@@ -7,6 +7,9 @@
 // The rules:
 //  - a pod gets only a node that its job holds, and none that another pod of the job uses, nor one
 //    with containers of a job that is over; all containers on a node never use more than it has;
+//  - a pod of a PodGroup gets one only where the job holds as many as the group needs at least, or
+//    where others of the group have theirs already;
+//  - a job that is for a PodGroup with a time limit has that limit;
 //  - no pod has two jobs that live, and none is asked for where the pod is over or being deleted;
 //  - no job ends by the bridge while a container of one of its pods may run;
 //  - no pod is deleted by the bridge while its job lives or for a job that it ended itself, and
@@ -69,6 +72,9 @@ class BridgeSafety {
   void judge_neighbours(const Bound& made);
   void judge_opening(const std::string& node);
   bool is_long_over(std::uint32_t id);
+
+  void judge_gang(const json::Value& pod, const SlurmJob& job);
+  void judge_limit(const SlurmJob& job);
   void judge_deletion(const std::string& key, const json::Value& options);
   void judge_request(std::uint32_t id);
   void judge_owners(std::uint32_t id);
@@ -86,6 +92,7 @@ class BridgeSafety {
   std::map<std::string, TimePoint, std::less<>> unwanted_;  // UIDs of pods over or deleted.
   std::map<std::string, TimePoint, std::less<>> open_;      // Nodes in use that are not drained.
   std::set<std::string, std::less<>> known_;                // UIDs of pods at the last look.
+  std::map<std::string, std::string, std::less<>> gangs_;   // PodGroups by UIDs of their pods.
   std::uint64_t seen_ = 0;
   std::set<std::uint32_t> ended_by_bridge_;
   TimePoint steady_from_{};  // Until then the bridge may not know what is going on.

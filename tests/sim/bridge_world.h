@@ -25,6 +25,7 @@
 #include "sim/bridge_safety.h"
 #include "sim/custom_kind.h"
 #include "sim/faults.h"
+#include "sim/interceptor.h"
 #include "sim/kube_api.h"
 #include "sim/kubelet.h"
 #include "sim/meta.h"
@@ -34,9 +35,15 @@ namespace mainspring::sim {
 
 class BridgeWorld {
  public:
-  explicit BridgeWorld(std::uint64_t seed) : seed_(seed), chance(seed) {
+  // `groups`: the version of scheduling.k8s.io that is served.
+  explicit BridgeWorld(std::uint64_t seed, const std::string& groups = "v1alpha3")
+      : seed_(seed), chance(seed) {
     serve_kind(api, kube::CoschedulingPodGroup::kResource);
-    serve_kind(api, kube::PodGroup::kResource);
+    kube::Resource pod_groups = kube::PodGroup::kResource;
+    kube::Resource workloads = kube::Workload::kResource;
+    pod_groups.version = workloads.version = groups;
+    serve_kind(api, pod_groups);
+    serve_kind(api, workloads);
     for (const char* const ns : {"kube-system", "default"}) {
       if (!api.find({"", "v1", "namespaces", "Namespace", false}, "", ns)) {
         EXPECT_TRUE(api.add_namespace(ns).has_value());
@@ -189,7 +196,8 @@ class BridgeWorld {
   BridgeKubelet kubelet{executor, api, seed_ + 4};
   BridgeSafety safety{executor, api, slurm, kubelet};
   // Between the bridge and the two.
-  Faults kube_faults{safety.kube(), kube_way(seed_ + 1)};
+  Interceptor kube_door{safety.kube()};
+  Faults kube_faults{kube_door, kube_way(seed_ + 1)};
   Faults slurm_faults{safety.slurm(), slurm_way(seed_ + 2)};
 
  private:

@@ -453,7 +453,9 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
                                      .admin_comment = text_in(body, "admin_comment"),
                                      .comment = text_in(body, "comment"),
                                      .extra = text_in(body, "extra"),
-                                     .time_limit = number_in(body, "time_limit")};
+                                     .time_limit = number_in(body, "time_limit"),
+                                     .nodes = number_in(body, "nodes"),
+                                     .partition = text_in(body, "partition")};
   const auto refused = model_.update_job(id.value_or(0), change);
   Value contents = Value::object({{"results", nullptr}});
   return refused ? slurm_answer(*refused, std::move(contents), target.version)

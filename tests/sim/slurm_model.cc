@@ -375,6 +375,11 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
   if (change.comment) job.comment = *change.comment;
   if (change.extra) job.extra = *change.extra;
   if (change.time_limit) job.time_limit = *change.time_limit;
+  if (job.state == SlurmJob::State::kPending) {
+    if (change.nodes) job.nodes_wanted = static_cast<int>(*change.nodes);
+    if (change.partition) job.partition = *change.partition;
+    want_schedule();
+  }
   if (change.hold && job.state == SlurmJob::State::kPending) {
     job.held = *change.hold;
     want_schedule();

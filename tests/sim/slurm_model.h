@@ -130,6 +130,9 @@ class SlurmModel {
     std::optional<bool> hold;
     std::optional<std::string> admin_comment, comment, extra;
     std::optional<std::int64_t> time_limit;
+    // Of one that waits.
+    std::optional<std::int64_t> nodes;
+    std::optional<std::string> partition;
   };
   Refused update_job(std::uint32_t id, const JobChange& change);
 

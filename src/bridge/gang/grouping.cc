@@ -36,7 +36,7 @@ auto place_of(const kube::Pod& pod) {
   std::string_view index = label(pod, "batch.kubernetes.io/job-completion-index");
   if (index.empty()) index = label(pod, kLwsWorkerIndexLabel);
   if (index.empty()) index = label(pod, "apps.kubernetes.io/pod-index");
-  return std::tuple(label(pod, "jobset.sigs.k8s.io/replicatedjob-name"),
+  return std::tuple(label(pod, kReplicatedJobLabel),
                     number(label(pod, "jobset.sigs.k8s.io/job-index")), number(index));
 }
 

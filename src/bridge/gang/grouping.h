@@ -42,5 +42,6 @@ inline constexpr std::string_view kLwsGroupIndexLabel = "leaderworkerset.sigs.k8
 inline constexpr std::string_view kLwsWorkerIndexLabel = "leaderworkerset.sigs.k8s.io/worker-index";
 inline constexpr std::string_view kJobNameLabel = "batch.kubernetes.io/job-name";
 inline constexpr std::string_view kJobSetNameLabel = "jobset.sigs.k8s.io/jobset-name";
+inline constexpr std::string_view kReplicatedJobLabel = "jobset.sigs.k8s.io/replicatedjob-name";
 
 }  // namespace mainspring::bridge

@@ -9,17 +9,10 @@ namespace mainspring::bridge {
 using control::EventType;
 using control::Requeue;
 
-namespace {
-
 // A driver that restarts publishes its devices anew, and the claims of pods that have just ended
-// are on their way out.
-constexpr Duration kDevicesPause = seconds(1);
-
-}  // namespace
-
-// What to wait for where they cannot have them; nothing where they can.
-Task<Result<std::optional<Requeue>>> GangSync::promise_devices(
-    JobPtr job, Pods unbound, std::map<std::string, std::string> node_of, bool others) {
+// are on their way out: so it is tried for a while.
+Task<Result<std::optional<Requeue>>> GangSync::promise_devices(JobPtr job, Pods unbound, Pods bound,
+                                                               NodeOf node_of) {
   std::vector<DeviceClaims::Placed> placed;
   placed.reserve(unbound.size());
   for (const PodPtr& pod : unbound) placed.push_back({pod, node_of.at(pod->meta.uid)});
@@ -27,13 +20,11 @@ Task<Result<std::optional<Requeue>>> GangSync::promise_devices(
   if (promised) co_return std::optional<Requeue>();
   const Error error = std::move(promised).error();
   if (is_uncertain(error) || error.code() == Code::kThrottled) co_return fail(error);
-  const bool last = notes_[job->id].failures + 1 >= kMostBindFailures;
   tell(unbound, EventType::kWarning, "DevicesNotClaimed", error.to_string());
   MS_CO_CHECK(co_await show(unbound, error.to_string()));
-  auto given_up = co_await give_up_binding(job->id, std::move(unbound), others, error);
-  if (!last) co_return std::optional(Requeue{kDevicesPause});
-  if (!given_up) co_return fail(std::move(given_up).error());
-  co_return std::optional(*given_up);
+  MS_CO_TRY(const Requeue next,
+            co_await cannot_bind(job->id, std::move(unbound), std::move(bound), error));
+  co_return std::optional(next);
 }
 
 Task<Result<void>> GangSync::release_devices(Pods pods) {

@@ -1,17 +1,14 @@
-// How gangs begin: from pods without a job to pods with a node. The part of GangSync that asks
-// Slurm for jobs and binds pods.
+// How gangs begin: from pods without a job to a job that waits. The part of GangSync that asks
+// Slurm for jobs, keeps them as their owners want them, and says why they wait.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "base/hostlist.h"
 #include "bridge/sync/gang_sync.h"
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/job.h"
 #include "bridge/translate/reason.h"
-#include "control/conditions.h"
-#include "kube/api.h"
 #include "slurm/jobs.h"
 
 namespace mainspring::bridge {
@@ -27,6 +24,10 @@ constexpr Duration kClosely = seconds(20);
 constexpr Duration kOwnersPause = seconds(5);
 // Where there is room a job starts within this, and nobody needs to be told that it waits.
 constexpr Duration kSoon = seconds(1);
+// Between two questions why a job waits; its reason and its expected start change without a state.
+constexpr Duration kLookPace = seconds(5);
+// Between two events of one job, and between two writes where only the expected start has moved.
+constexpr Duration kSayPace = minutes(1);
 
 std::string gang_text(const Key& key) { return key.ns + "/" + key.name; }
 
@@ -83,8 +84,16 @@ Task<Result<void>> GangSync::show(Pods pods, std::string text) {
   });
 }
 
-Task<Result<Requeue>> GangSync::form(Key key, Pods pods, std::size_t elsewhere) {
-  auto found = co_await roots_.find(GangRef::parse(key.name), pods.front());
+// Whether pods of the gang that come later are taken into the job that waits for the others.
+Task<bool> GangSync::may_join(Key key, PodPtr sample) {
+  const GangRef gang = GangRef::parse(key.name);
+  if (gang.kind == GangKind::kPod) co_return false;
+  const auto facts = co_await roots_.find(gang, std::move(sample));
+  co_return facts && facts->blocked.empty() && !facts->not_served;
+}
+
+Task<Result<Requeue>> GangSync::form(Key key, GangRef gang, Pods pods, std::size_t elsewhere) {
+  auto found = co_await roots_.find(gang, pods.front());
   if (!found) {
     const Error& error = found.error();
     const Duration again = pause(key);
@@ -94,11 +103,13 @@ Task<Result<Requeue>> GangSync::form(Key key, Pods pods, std::size_t elsewhere) 
   }
   GangFacts facts = *std::move(found);
   if (facts.not_served) {
-    Requeue next;
+    Result<Requeue> next = Requeue{};
     for (const PodPtr& pod : pods) {
-      MS_CO_TRY(GangFacts alone, co_await roots_.find({GangKind::kPod, pod->meta.name}, pod));
-      MS_CO_TRY(const Requeue after, co_await form_gang(key, std::move(alone), {pod}));
-      if (after.after && (!next.after || *after.after < *next.after)) next = after;
+      // What is wrong with one is not the others' fault.
+      auto after = co_await form(key, {GangKind::kPod, pod->meta.name}, {pod}, 0);
+      if (!after || (next && after->after && (!next->after || *after->after < *next->after))) {
+        next = std::move(after);
+      }
     }
     co_return next;
   }
@@ -130,11 +141,12 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   }
   if (std::any_of(pods.begin(), pods.end(),
                   [this](const PodPtr& pod) { return unsure_.contains(pod->meta.uid); })) {
-    MS_CO_TRY(const auto lost, co_await submission_.find_lost(pods));
-    if (lost) MS_CO_CHECK(co_await world_.cache.refresh_job(*lost));
+    const auto lost = co_await submission_.find_lost(pods);
+    if (!lost) co_return co_await cannot_ask(key, pods, lost.error());
+    if (*lost) MS_CO_CHECK(co_await world_.cache.refresh_job(**lost));
     set_unsure(pods, false);
     // Now that it is known, the pods are gathered as the job's.
-    if (lost) co_return Requeue{Duration::zero()};
+    if (*lost) co_return Requeue{Duration::zero()};
   }
   auto volumes = co_await volumes_.nodes_of(pods);
   if (!volumes) {
@@ -158,7 +170,7 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   set_unsure(pods, true);
   auto job = co_await submission_.start(std::move(prepared->request));
   if (!job) {
-    if (is_uncertain(job.error())) co_return fail(std::move(job).error());
+    if (is_uncertain(job.error())) co_return co_await cannot_ask(key, pods, job.error());
     set_unsure(pods, false);
     const Refusal refusal = refusal_text(job.error());
     const Duration again = pause(key);
@@ -168,6 +180,14 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   }
   refusals_.erase(gang_text(key));
   co_return co_await started(std::move(key), *job, std::move(pods), std::move(sent));
+}
+
+// Slurm may be away for long, and the pods say so. One call that failed is not worth a write.
+Task<Result<Requeue>> GangSync::cannot_ask(Key key, Pods pods, Error error) {
+  if (refusals_[gang_text(key)]++ > 0) {
+    MS_CO_CHECK(co_await show(std::move(pods), refusal_text(error).text));
+  }
+  co_return fail(std::move(error));
 }
 
 // There is a job for these pods; where it runs already, so do they.
@@ -193,172 +213,86 @@ Task<Result<void>> GangSync::wait_closely(slurm::JobId job) {
   co_return Result<void>();
 }
 
-Task<Result<Requeue>> GangSync::wait(Key key, JobPtr job, Pods pods, GangFacts facts) {
-  follow(job->id);
-  facts.shape.pods = pods;
+// What its owners want may have changed since it was asked for. The job as it is then.
+Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang wanted) {
+  wanted.pods = pods;
   auto volumes = co_await volumes_.nodes_of(pods);
-  auto prepared = volumes ? submission_.prepare(facts.shape, *volumes) : fail(volumes.error());
-  if (prepared) {
-    std::string wanted = to_text(slurm::to_json(prepared->request));
-    if (notes_[job->id].sent != wanted) {
-      auto changed = co_await submission_.change(job->id, std::move(prepared->request));
-      if (changed) {
-        notes_[job->id].sent = std::move(wanted);
-        MS_CO_CHECK(co_await for_all(pods, [this, id = job->id](PodPtr pod) {
-          return mark_pod(&world_, std::move(pod), id, "");
-        }));
-      } else if (is_uncertain(changed.error())) {
-        co_return fail(std::move(changed).error());
-      } else {
-        const Refusal refusal = refusal_text(changed.error());
-        // Not again before something else is wanted, where the same would be refused again.
-        if (refusal.lasting) notes_[job->id].sent = std::move(wanted);
-        tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
-      }
-      MS_CO_TRY(job, co_await world_.cache.refresh_job(job->id));
-      if (!job || !job->state.is_pending()) co_return Requeue{Duration::zero()};
-    }
-  } else {
+  auto prepared = volumes ? submission_.prepare(wanted, *volumes) : fail(volumes.error());
+  if (!prepared) {
     tell(pods, EventType::kWarning, "CannotBeScheduled", prepared.error().to_string());
+    co_return job;
+  }
+  std::string text = to_text(slurm::to_json(prepared->request));
+  if (notes_[job->id].sent == text) co_return job;
+  auto changed = co_await submission_.change(job->id, std::move(prepared->request));
+  if (changed) {
+    notes_[job->id].sent = std::move(text);
+    MS_CO_CHECK(co_await for_all(pods, [this, id = job->id](PodPtr pod) {
+      return mark_pod(&world_, std::move(pod), id, "");
+    }));
+  } else if (is_uncertain(changed.error())) {
+    co_return fail(std::move(changed).error());
+  } else {
+    const Refusal refusal = refusal_text(changed.error());
+    // Not again before something else is wanted, where the same would be refused again, as by what
+    // an administrator has done to the job.
+    const bool lasting = refusal.lasting || changed.error().code() == Code::kConflict;
+    if (lasting) notes_[job->id].sent = std::move(text);
+    tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
+  }
+  co_return co_await world_.cache.refresh_job(job->id);
+}
+
+Task<Result<Requeue>> GangSync::wait(JobPtr job, Pods pods, Result<GangFacts> facts) {
+  follow(job->id);
+  // Where nobody says what is wanted now, the job stays what it was asked for.
+  if (!facts && facts.error().code() != Code::kNotFound) {
+    if (!facts.error().retryable()) {
+      tell(pods, EventType::kWarning, "OwnerNotReadable", facts.error().to_string());
+    }
+    co_return fail(std::move(facts).error());
+  }
+  if (facts && facts->blocked.empty()) {
+    MS_CO_TRY(job, co_await update(std::move(job), pods, std::move(facts->shape)));
+    if (!job || !job->state.is_pending()) co_return Requeue{Duration::zero()};
   }
   const TimePoint now = world_.manager.executor().now();
   if (const TimePoint soon = notes_[job->id].asked + kSoon; now < soon) {
     co_return Requeue{soon - now};
   }
-  MS_CO_CHECK(co_await show(pods, waiting_text(*job)));
+  co_return co_await say_why(std::move(job), std::move(pods));
+}
+
+// In the condition of the pods, and as an event where the reason is another one.
+Task<Result<Requeue>> GangSync::say_why(JobPtr job, Pods pods) {
+  const TimePoint now = world_.manager.executor().now();
+  const auto due = [now](std::optional<TimePoint> last, Duration pace) {
+    return !last || *last + pace <= now;
+  };
+  if (due(notes_[job->id].looked, kLookPace)) {
+    notes_[job->id].looked = now;
+    // While Slurm is away, what it last said stands.
+    if (auto asked = co_await world_.cache.refresh_job(job->id)) {
+      if (!*asked || !(*asked)->state.is_pending()) co_return Requeue{Duration::zero()};
+      job = *std::move(asked);
+    }
+  }
+  Note& note = notes_[job->id];
+  const bool news = note.reason != job->reason.view();
+  if (news || due(note.said_at, kSayPace)) {
+    note.said_at = now;
+    note.said = waiting_text(*job);
+  }
+  // Without a reason the scheduler has not looked at it yet.
+  const bool has_reason = !job->reason.empty() && job->reason != "None";
+  if (news && has_reason && due(note.event_at, kSayPace)) {
+    note.event_at = now;
+    note.reason = job->reason.str();
+    tell(pods, EventType::kNormal, "SlurmWaiting", note.said);
+  }
+  std::string text = note.said;
+  MS_CO_CHECK(co_await show(std::move(pods), std::move(text)));
   co_return Requeue{until_next_look()};
-}
-
-Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
-  auto names = expand_hostlist(job->nodes);
-  if (!names) co_return fail(std::move(names).error());
-  const std::vector<Place> nodes = submission_.places(*names);
-  // Slurm may give fewer nodes than there are pods, down to what the gang needs at least. The
-  // others are a job of their own.
-  const std::size_t room = nodes.size() * static_cast<std::size_t>(std::max<std::int64_t>(
-                                              job->tasks_per_node.value_or(1), 1));
-  // Those that are over have left their node.
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const PodPtr& pod) { return stage(*pod) == PodStage::kGone; }),
-            all.end());
-  if (all.size() > room) MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
-  MS_CO_TRY(const auto volumes, co_await volumes_.nodes_of(all));
-  const bool others = all.size() > unbound.size();
-  std::vector<std::string> given;
-  for (const PodPtr& pod : all) given.emplace_back(recent_.given(pod->meta.uid, job->id));
-  const auto chosen = assign(all, volumes, nodes, world_.config.scheduler_name, given);
-  if (!chosen) {
-    co_return co_await give_up_binding(job->id, std::move(unbound), others, chosen.error());
-  }
-  std::map<std::string, std::string> node_of;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    node_of.emplace(all[i]->meta.uid, nodes[(*chosen)[i]].node->meta.name);
-  }
-  MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, node_of));
-  if (!taken.empty()) {
-    MS_CO_CHECK(co_await show(unbound, taken));
-    co_return Requeue{seconds(1)};
-  }
-  bool ready = true;
-  for (const PodPtr& pod : unbound) {
-    MS_CO_TRY(const bool one, co_await volumes_.ready_on(pod, node_of.at(pod->meta.uid)));
-    ready = ready && one;
-  }
-  if (!ready) co_return Requeue{seconds(1)};
-  MS_CO_TRY(const auto later, co_await promise_devices(job, unbound, node_of, others));
-  if (later) co_return *later;
-  const slurm::JobId id = job->id;
-  auto bound = co_await for_all(unbound, [this, id, &node_of](PodPtr pod) {
-    std::string node = node_of.at(pod->meta.uid);
-    return place_one(std::move(pod), id, std::move(node));
-  });
-  if (!bound) {
-    co_return co_await give_up_binding(id, std::move(unbound), others, std::move(bound).error());
-  }
-  follow(id).failures = 0;
-  MS_CO_CHECK(co_await tell_pod_group(all.front()));
-  co_return Requeue{};
-}
-
-// Of the pods without a node, only as many as there is room for stay with the job.
-Task<Result<void>> GangSync::keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all) {
-  const std::size_t bound = all->size() - unbound->size();
-  const auto first = unbound->begin() + static_cast<std::ptrdiff_t>(room - std::min(room, bound));
-  Pods rest(first, unbound->end());
-  unbound->erase(first, unbound->end());
-  std::erase_if(*all, [&](const PodPtr& pod) {
-    return std::find(rest.begin(), rest.end(), pod) != rest.end();
-  });
-  MS_CO_CHECK(co_await submission_.own(job, *all));
-  std::erase_if(rest, [&](const PodPtr& pod) { return job_of(*pod) != job; });
-  co_return co_await for_all(std::move(rest),
-                             [this](PodPtr pod) { return unmark(std::move(pod)); });
-}
-
-Task<Result<void>> GangSync::guard(PodPtr pod) {
-  const std::optional<bool> is = recent_.is_guarded(pod->meta.uid);
-  if (is == true) co_return Result<void>();
-  MS_CO_CHECK(co_await guard_pod(&world_, pod, is == false));
-  recent_.guarded(pod->meta.uid, true);
-  co_return Result<void>();
-}
-
-Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string node) {
-  if (devices_.has_any(*pod)) {
-    // The claim is for devices of that node, so whoever goes on after us must know of it.
-    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
-    MS_CO_CHECK(co_await devices_.claim(pod));
-  } else {
-    MS_CO_CHECK(co_await guard(pod));
-  }
-  if (is_there(*pod)) {
-    recent_.give(pod, job, node);
-    recent_.send(pod->meta.uid, world_.manager.executor().now());
-  }
-  MS_CO_TRY(const bool bound, co_await bind_pod(&world_, pod, job, std::move(node)));
-  if (bound) recent_.bound(pod->meta.uid);
-  co_return Result<void>();
-}
-
-// The built-in PodGroup says when it has been scheduled; whoever waits for that looks there.
-Task<Result<void>> GangSync::tell_pod_group(PodPtr sample) {
-  const GangRef gang = gang_of(*sample);
-  if (gang.kind != GangKind::kPodGroup) co_return Result<void>();
-  MS_CO_TRY(const GangFacts facts, co_await roots_.find(gang, sample));
-  if (!facts.pod_group) co_return Result<void>();
-  control::ConditionList conditions = control::edit(facts.pod_group->conditions);
-  const bool news =
-      control::set_condition(conditions,
-                             {.type = "PodGroupScheduled",
-                              .reason = "Scheduled",
-                              .message = "Pod group admitted by " + world_.config.scheduler_name,
-                              .observed_generation = facts.pod_group->meta.generation,
-                              .status = kube::ConditionStatus::kTrue},
-                             world_.manager.executor().clock().wall_now());
-  if (!news) co_return Result<void>();
-  json::Value status = json::Value::object();
-  status.set("conditions", control::to_json(conditions));
-  json::Value body = json::Value::object();
-  body.set("status", std::move(status));
-  auto told =
-      co_await kube::RawApi(world_.kube, facts.pod_group_resource, sample->meta.ns)
-          .patch(gang.name, {kube::PatchKind::kMerge, std::move(body)}, {.subresource = "status"});
-  if (!told && told.error().code() != Code::kNotFound) co_return fail(std::move(told).error());
-  co_return Result<void>();
-}
-
-// The allocation is kept for a while: what hindered may pass. Then others get it.
-Task<Result<Requeue>> GangSync::give_up_binding(slurm::JobId job, Pods unbound, bool others,
-                                                Error error) {
-  if (++notes_[job].failures < kMostBindFailures) co_return fail(std::move(error));
-  tell(unbound, EventType::kWarning, "CannotBeBound",
-       fmt::format("Slurm job {} is given up: {}", job.text(), error.to_string()));
-  MS_CO_CHECK(co_await release_devices(unbound));
-  MS_CO_CHECK(
-      co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
-  if (!others) MS_CO_CHECK(co_await finish(job));
-  notes_.erase(job);
-  co_return Requeue{seconds(5)};
 }
 
 }  // namespace mainspring::bridge

@@ -111,14 +111,7 @@ void GangSync::watch(control::Controller& queue) {
       queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()}, control::Priority::kHigh);
     }
   });
-  // Pods on a node that is lost are over; of one that is not there it is found out whether it is.
-  world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
-    const auto lasts = [](const auto& node) { return node && !is_out_of_service(*node); };
-    if (lasts(before) == lasts(after)) return;
-    for (const PodPtr& pod : world_.pods.find(by_node_, (before ? *before : *after).meta.name)) {
-      queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()});
-    }
-  });
+  watch_nodes(queue);
 }
 
 PodStage GangSync::stage(const kube::Pod& pod) const {
@@ -247,17 +240,19 @@ Task<Result<Requeue>> GangSync::reconcile(Key key) {
     MS_CO_TRY(const bool again, co_await withdraw(key, &gathered));
     if (again) co_return Requeue{milliseconds(200)};
   }
+  const bool joins = is_group && !gathered.free.empty() && !gathered.by_job.empty() &&
+                     co_await may_join(key, gathered.free.front());
   // Those that come while the gang's job waits are taken into it; while it runs, they get what the
   // job has free, or are others.
   std::size_t living = 0;
   std::map<slurm::JobId, std::size_t> living_of;
   for (auto& [job, pods] : gathered.by_job) {
     const auto record = world_.cache.jobs().get({}, job.text());
-    if (is_group && record && record->state.is_pending()) {
+    if (joins && record && record->state.is_pending()) {
       pods.insert(pods.end(), gathered.free.begin(), gathered.free.end());
       gathered.free.clear();
     }
-    if (is_group) MS_CO_CHECK(co_await join(key, job, &pods, &gathered.free));
+    if (joins) MS_CO_CHECK(co_await join(key, job, &pods, &gathered.free));
     living += living_of[job] = living_in(job, pods);
   }
   for (auto& [job, pods] : gathered.by_job) {
@@ -267,7 +262,8 @@ Task<Result<Requeue>> GangSync::reconcile(Key key) {
   }
   if (!gathered.free.empty()) {
     sort_members(gathered.free);
-    MS_CO_TRY(const Requeue after, co_await form(key, std::move(gathered.free), living));
+    MS_CO_TRY(const Requeue after,
+              co_await form(key, GangRef::parse(key.name), std::move(gathered.free), living));
     next = sooner(next, after);
   }
   co_return next;
@@ -352,13 +348,18 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
   MS_CO_TRY(const JobKnowledge known, co_await know(job, pods));
   if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
   Roll roll = call_roll(job, known.job, std::move(pods));
-  GangFacts facts;
+  Result<GangFacts> facts = GangFacts();
   if (!roll.waiting.empty() && known.job && known.job->state.is_pending()) {
-    auto found = co_await roots_.find(GangRef::parse(key.name), roll.waiting.front());
-    // Without its owner a gang has no size to keep to; its pods are about to go, too.
-    if (found) facts = *std::move(found);
+    const PodPtr sample = roll.waiting.front();
+    facts = co_await roots_.find(GangRef::parse(key.name), sample);
+    // Each is by itself then.
+    if (facts && facts->not_served) {
+      facts = co_await roots_.find({GangKind::kPod, sample->meta.name}, sample);
+    }
   }
-  JobPlan plan = this->plan(roll, job, known, least_of(facts.shape.min_members, elsewhere));
+  // While nobody can say how many it needs, nothing is withdrawn for having too few.
+  const std::int32_t least = facts ? least_of(facts->shape.min_members, elsewhere) : 1;
+  JobPlan plan = this->plan(roll, job, known, least);
   if (plan.over || known.kind == JobKnowledge::Kind::kForgotten) unfollow(job);
 
   if (!plan.remove.empty() && !plan.over) {
@@ -381,11 +382,18 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
     co_return co_await place(known.job, std::move(plan.bind), roll.at_work());
   }
   if (plan.waiting) {
-    co_return co_await wait(std::move(key), known.job, std::move(roll.waiting), std::move(facts));
+    co_return co_await wait(known.job, std::move(roll.waiting), std::move(facts));
   }
-  if (known.job && !plan.over && !plan.cancel && !roll.members.empty()) follow(job);
+  Requeue next = all_told ? Requeue{} : Requeue{kLimitPause};
+  if (known.job && !plan.over && !plan.cancel && !roll.members.empty()) {
+    follow(job);
+    if (known.job->state.holds_resources()) {
+      MS_CO_TRY(const Requeue after, co_await all_bound(job, roll.members.front().pod));
+      next = sooner(next, after);
+    }
+  }
   if ((!known.job || plan.over) && roll.at_work().empty()) drop_note(job);
-  co_return all_told ? Requeue{} : Requeue{kLimitPause};
+  co_return next;
 }
 
 GangSync::Note& GangSync::follow(slurm::JobId job) {

@@ -41,18 +41,20 @@ class GangSync {
  private:
   using Pods = std::vector<PodPtr>;
   using JobPtr = std::shared_ptr<const slurm::Job>;
-  // In a row, for one job; then it is given up.
-  static constexpr int kMostBindFailures = 6;
-
   // What is kept of a job while pods carry its id.
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
-    std::string sent;            // The request that Slurm has, where we know it.
-    TimePoint asked{};           // When it was asked for, where we did.
-    int failures = 0;            // To bind, in a row.
-    bool told = false;           // Its end, to the pods.
-    bool may_end = false;        // The limit has let it through.
-    Outcome outcome;             // Of its pods so far.
+    std::string sent;      // The request that Slurm has, where we know it.
+    TimePoint asked{};     // When it was asked for, where we did.
+    bool told = false;     // Its end, to the pods.
+    bool may_end = false;  // The limit has let it through.
+    Outcome outcome;       // Of its pods so far.
+    // While it waits: when Slurm was last asked why, and what the pods were told of that.
+    std::optional<TimePoint> looked, said_at, event_at;
+    std::string reason, said;
+    // Once it runs: since when its pods cannot be bound, and since when volumes are waited for.
+    std::optional<TimePoint> hindered, wants_volumes;
+    bool group_told = false;  // The PodGroup, that all are bound.
   };
   // The pods of a job, by what they are to it.
   struct Roll {
@@ -93,6 +95,9 @@ class GangSync {
   };
 
   void watch(control::Controller& queue);
+  void watch_nodes(control::Controller& queue);
+  void wake_waiting();
+  Task<Result<void>> wake_soon();
   Gathered gather(const control::Key& key) const;
   PodStage stage(const kube::Pod& pod) const;
   bool is_history(const kube::Pod& pod, slurm::JobId job) const;
@@ -115,11 +120,16 @@ class GangSync {
   Task<Result<control::Requeue>> settle(control::Key key, slurm::JobId job, Pods pods,
                                         std::size_t elsewhere);
   Task<Result<JobKnowledge>> know(slurm::JobId job, Pods pods);
-  Task<Result<control::Requeue>> form(control::Key key, Pods pods, std::size_t elsewhere);
+  Task<bool> may_join(control::Key key, PodPtr sample);
+  Task<Result<control::Requeue>> form(control::Key key, GangRef gang, Pods pods,
+                                      std::size_t elsewhere);
   Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
+  Task<Result<control::Requeue>> cannot_ask(control::Key key, Pods pods, Error error);
   Task<Result<control::Requeue>> started(control::Key key, slurm::JobId job, Pods pods,
                                          std::string sent);
-  Task<Result<control::Requeue>> wait(control::Key key, JobPtr job, Pods pods, GangFacts facts);
+  Task<Result<control::Requeue>> wait(JobPtr job, Pods pods, Result<GangFacts> facts);
+  Task<Result<JobPtr>> update(JobPtr job, Pods pods, Gang wanted);
+  Task<Result<control::Requeue>> say_why(JobPtr job, Pods pods);
   Task<Result<control::Requeue>> place(JobPtr job, Pods unbound, Pods all);
   // `unbound` and `all` are the caller's, and less afterwards.
   Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
@@ -133,12 +143,23 @@ class GangSync {
   Task<Result<std::string>> why_not_free(JobPtr job, Pods unbound,
                                          std::map<std::string, std::string> node_of);
   Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
-  Task<Result<std::optional<control::Requeue>>> promise_devices(
-      JobPtr job, Pods unbound, std::map<std::string, std::string> node_of, bool others);
+  // Pods by UID, with their nodes.
+  using NodeOf = std::map<std::string, std::string>;
+  Task<Result<NodeOf>> choose_nodes(slurm::JobId job, std::vector<Place> nodes, Pods unbound,
+                                    Pods all);
+  // Of both: what to wait for; nothing where all is there.
+  Task<Result<std::optional<control::Requeue>>> make_volumes(slurm::JobId job, Pods unbound,
+                                                             Pods bound, NodeOf node_of);
+  Task<Result<std::optional<control::Requeue>>> promise_devices(JobPtr job, Pods unbound,
+                                                                Pods bound, NodeOf node_of);
   Task<Result<void>> release_devices(Pods pods);
+  Task<Result<control::Requeue>> all_bound(slurm::JobId job, PodPtr sample);
   Task<Result<void>> tell_pod_group(PodPtr sample);
-  Task<Result<control::Requeue>> give_up_binding(slurm::JobId job, Pods unbound, bool others,
-                                                 Error error);
+  Task<Result<control::Requeue>> cannot_bind(slurm::JobId job, Pods unbound, Pods bound,
+                                             Error error);
+  Task<Result<control::Requeue>> give_up(slurm::JobId job, Pods unbound, Pods bound, Error error);
+  // Both are the caller's.
+  Task<Result<void>> look_who_is_bound(Pods* unbound, Pods* bound);
   Task<Result<void>> finish(slurm::JobId job);
   Task<Result<bool>> remove(slurm::JobId job, JobPtr record, Pods pods);
   Task<Result<void>> for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work);
@@ -178,6 +199,7 @@ class GangSync {
   std::map<slurm::JobId, Note> notes_;
   // UIDs of pods of which it is not known whether Slurm has a job for them.
   std::set<std::string, std::less<>> unsure_;
+  bool waking_ = false;                   // All that wait are about to be looked at.
   std::map<std::string, int> refusals_;   // In a row, by gang.
   std::map<std::string, Growth> growth_;  // By gang, of those that want more pods.
   RecentWrites recent_;

@@ -15,6 +15,7 @@ constexpr Duration kKeep = milliseconds(1500);
 constexpr Duration kKeepKinds = seconds(30);
 constexpr std::size_t kMostKept = 2000;
 constexpr int kHighest = 32;  // Owners above owners.
+constexpr std::string_view kJobSetGang = "JobSet/";
 
 Annotations copy(const json::StringMap& map) {
   Annotations out;
@@ -46,13 +47,15 @@ bool is_workload(const kube::OwnerReference& owner) {
          (owner.group() == "leaderworkerset.x-k8s.io" && owner.kind == "LeaderWorkerSet");
 }
 
-std::int32_t pods_of(std::optional<std::int32_t> parallelism,
-                     std::optional<std::int32_t> completions) {
-  const std::int32_t wide = parallelism.value_or(1);
-  return completions ? std::min(wide, *completions) : wide;
-}
-
 }  // namespace
+
+Roots::Roots(World& world)
+    : world_(world),
+      by_job_set_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
+        const GangRef gang = gang_of(pod);
+        if (gang.kind != GangKind::kWholeJob || !gang.name.starts_with(kJobSetGang)) return;
+        values.push_back(pod.meta.ns + "/" + gang.name.substr(kJobSetGang.size()));
+      })) {}
 
 Task<Result<std::shared_ptr<const kube::Discovery>>> Roots::kinds() {
   const TimePoint now = world_.manager.executor().now();
@@ -165,8 +168,7 @@ Task<Result<GangFacts>> Roots::of_whole_job(GangRef gang, PodPtr sample) {
   facts.shape.job_name = name;
   if (chain.job) facts.shape.active_deadline_seconds = chain.job->active_deadline_seconds;
   if (gang.name.starts_with("Job/")) {
-    if (chain.job)
-      facts.shape.min_members = pods_of(chain.job->parallelism, chain.job->completions);
+    if (chain.job) facts.shape.min_members = pods_to_come(*chain.job);
     co_return facts;
   }
   MS_CO_TRY(const auto resource, co_await served("jobset.x-k8s.io", "jobsets"));
@@ -176,11 +178,20 @@ Task<Result<GangFacts>> Roots::of_whole_job(GangRef gang, PodPtr sample) {
   }
   MS_CO_TRY(const auto set, co_await get<kube::JobSet>(*resource, sample->meta.ns, name));
   if (!set) co_return fail(Code::kNotFound, fmt::format("JobSet {} is not there", name));
-  facts.shape.min_members = 0;
-  for (const kube::ReplicatedJob& job : set->jobs) {
-    facts.shape.min_members += job.replicas * pods_of(job.parallelism, job.completions);
-  }
+  facts.shape.min_members = pods_to_come(*set, progress_of(sample->meta.ns, name));
   co_return facts;
+}
+
+JobSetProgress Roots::progress_of(const std::string& ns, const std::string& job_set) const {
+  JobSetProgress progress;
+  for (const PodPtr& pod : world_.pods.find(by_job_set_, ns + "/" + job_set)) {
+    // Those of a run before the last restart go.
+    if (pod->meta.deleting()) continue;
+    progress.begun.emplace(pod->meta.labels.find(kReplicatedJobLabel).value_or(""));
+    if (pod->status.phase != kube::PodPhase::kSucceeded) continue;
+    ++progress.succeeded[std::string(pod->meta.labels.find(kJobNameLabel).value_or(""))];
+  }
+  return progress;
 }
 
 Task<Result<GangFacts>> Roots::of_leader_worker_set(PodPtr sample) {
@@ -195,7 +206,8 @@ Task<Result<GangFacts>> Roots::of_leader_worker_set(PodPtr sample) {
   if (!set) co_return fail(Code::kNotFound, fmt::format("LeaderWorkerSet {} is not there", name));
   facts.shape.kind = GangKind::kLeaderWorkerSet;
   facts.shape.annotations = copy(set->meta.annotations);
-  facts.shape.min_members = set->size;
+  // With LeaderReady the workers are made once the leader runs, so it does not wait for them.
+  facts.shape.min_members = set->startup_policy == "LeaderReady" ? 1 : set->size;
   facts.shape.job_name =
       fmt::format("{}-{}", name, sample->meta.labels.find(kLwsGroupIndexLabel).value_or("0"));
   co_return facts;
@@ -227,23 +239,29 @@ Task<Result<GangFacts>> Roots::of_coscheduling(GangRef gang, PodPtr sample) {
   co_return facts;
 }
 
+Task<Result<FoundPodGroup>> Roots::pod_group(GangRef gang, std::string ns) {
+  FoundPodGroup found;
+  MS_CO_TRY(const auto resource, co_await served("scheduling.k8s.io", "podgroups"));
+  if (!resource) co_return found;
+  found.resource = *resource;
+  MS_CO_TRY(found.object, co_await get<kube::PodGroup>(*resource, std::move(ns), gang.name));
+  co_return found;
+}
+
 Task<Result<GangFacts>> Roots::of_pod_group(GangRef gang, PodPtr sample) {
   GangFacts facts;
-  MS_CO_TRY(const auto resource, co_await served("scheduling.k8s.io", "podgroups"));
-  if (!resource) {
-    facts.blocked = fmt::format(
-        "the pod is of PodGroup {}, and this API server serves no PodGroups of scheduling.k8s.io",
-        gang.name);
-    co_return facts;
-  }
-  MS_CO_TRY(facts.pod_group, co_await get<kube::PodGroup>(*resource, sample->meta.ns, gang.name));
-  if (!facts.pod_group) {
+  MS_CO_TRY(const FoundPodGroup found, co_await pod_group(gang, sample->meta.ns));
+  if (!found.object) {
     facts.blocked =
-        fmt::format("PodGroup {}, named by spec.schedulingGroup, is not there", gang.name);
+        found.resource.plural.empty()
+            ? fmt::format(
+                  "the pod is of PodGroup {}, and this API server serves no PodGroups of "
+                  "scheduling.k8s.io",
+                  gang.name)
+            : fmt::format("PodGroup {}, named by spec.schedulingGroup, is not there", gang.name);
     co_return facts;
   }
-  facts.pod_group_resource = *resource;
-  const kube::PodGroup& group = *facts.pod_group;
+  const kube::PodGroup& group = *found.object;
   facts.shape.kind = GangKind::kPodGroup;
   facts.shape.job_name = gang.name;
   facts.shape.min_members = group.policy.gang ? std::max(group.policy.min_count, 1) : 1;
@@ -268,7 +286,7 @@ Task<Result<GangFacts>> Roots::of_pod_group(GangRef gang, PodPtr sample) {
   co_return facts;
 }
 
-Task<Result<GangFacts>> Roots::find(GangRef gang, PodPtr sample) {
+Task<Result<GangFacts>> Roots::of_kind(GangRef gang, PodPtr sample) {
   switch (gang.kind) {
     case GangKind::kPodGroup:
       co_return co_await of_pod_group(std::move(gang), std::move(sample));
@@ -283,6 +301,14 @@ Task<Result<GangFacts>> Roots::find(GangRef gang, PodPtr sample) {
       break;
   }
   co_return co_await of_pod(std::move(sample));
+}
+
+Task<Result<GangFacts>> Roots::find(GangRef gang, PodPtr sample) {
+  MS_CO_TRY(GangFacts facts, co_await of_kind(std::move(gang), sample));
+  if (facts.shape.priority_class.empty()) {
+    facts.shape.priority_class = sample->spec->priority_class.str();
+  }
+  co_return facts;
 }
 
 }  // namespace mainspring::bridge

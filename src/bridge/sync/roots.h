@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "bridge/gang/gang_size.h"
 #include "bridge/gang/grouping.h"
 #include "bridge/sync/world.h"
 #include "kube/batch.h"
@@ -29,18 +30,24 @@ struct GangFacts {
   std::string blocked;
   // The kind that would make a gang of the pods is not installed: each is one by itself.
   bool not_served = false;
-  // The built-in PodGroup, to be told when it has been scheduled.
-  std::shared_ptr<const kube::PodGroup> pod_group;
-  kube::Resource pod_group_resource;
+};
+
+// The built-in PodGroup, and by which version this server has it; null where there is none.
+struct FoundPodGroup {
+  std::shared_ptr<const kube::PodGroup> object;
+  kube::Resource resource;
 };
 
 class Roots {
  public:
-  explicit Roots(World& world) : world_(world) {}
+  explicit Roots(World& world);
 
   // `sample` is any pod of the gang. kNotFound where an owner is gone, kInvalid where owners go in
   // circles.
   Task<Result<GangFacts>> find(GangRef gang, PodPtr sample);
+
+  // For a gang that is one.
+  Task<Result<FoundPodGroup>> pod_group(GangRef gang, std::string ns);
 
  private:
   struct Kept {
@@ -48,11 +55,13 @@ class Roots {
     std::shared_ptr<const void> object;
   };
 
+  Task<Result<GangFacts>> of_kind(GangRef gang, PodPtr sample);
   Task<Result<GangFacts>> of_pod_group(GangRef gang, PodPtr sample);
   Task<Result<GangFacts>> of_coscheduling(GangRef gang, PodPtr sample);
   Task<Result<GangFacts>> of_leader_worker_set(PodPtr sample);
   Task<Result<GangFacts>> of_whole_job(GangRef gang, PodPtr sample);
   Task<Result<GangFacts>> of_pod(PodPtr sample);
+  JobSetProgress progress_of(const std::string& ns, const std::string& job_set) const;
 
   // Null where the kind is not served, or there is none of that name.
   template <class T>
@@ -71,6 +80,7 @@ class Roots {
   Task<Result<Chain>> climb(PodPtr pod);
 
   World& world_;
+  Store<kube::Pod>::IndexId by_job_set_;  // Of pods whose gang is the whole of it.
   std::map<std::string, Kept> kept_;
   std::shared_ptr<const kube::Discovery> kinds_;
   TimePoint kinds_until_{};

@@ -1,0 +1,251 @@
+// How pods get their nodes once their job runs: volumes and devices first, then the binding, then
+// word to the PodGroup; and what becomes of the job where that cannot be done. Part of GangSync.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/hostlist.h"
+#include "bridge/sync/gang_sync.h"
+#include "bridge/sync/pod_writes.h"
+#include "control/conditions.h"
+#include "kube/api.h"
+
+namespace mainspring::bridge {
+
+using control::EventType;
+using control::Requeue;
+
+namespace {
+
+// An API server that is slow or restarts must not cost a gang its place in the queue; nor may nodes
+// be held for pods that will never be on them.
+constexpr Duration kPatience = seconds(15);
+// To make a disk in a cloud takes minutes.
+constexpr Duration kVolumesPatience = minutes(5);
+constexpr Duration kTryAgain = seconds(1);
+constexpr Duration kGroupPause = seconds(5);
+
+std::vector<PodPtr> without(std::vector<PodPtr> all, const std::vector<PodPtr>& some) {
+  const std::set<PodPtr> out(some.begin(), some.end());
+  std::erase_if(all, [&](const PodPtr& pod) { return out.contains(pod); });
+  return all;
+}
+
+}  // namespace
+
+Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
+  auto names = expand_hostlist(job->nodes);
+  if (!names) co_return fail(std::move(names).error());
+  const std::vector<Place> nodes = submission_.places(*names);
+  // Slurm may give fewer nodes than there are pods, down to what the gang needs at least. The
+  // others are a job of their own.
+  const std::size_t room = nodes.size() * static_cast<std::size_t>(std::max<std::int64_t>(
+                                              job->tasks_per_node.value_or(1), 1));
+  // Those that are over have left their node.
+  std::erase_if(all, [&](const PodPtr& pod) { return stage(*pod) == PodStage::kGone; });
+  if (all.size() > room) MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
+  Pods bound = without(all, unbound);
+  auto node_of = co_await choose_nodes(job->id, nodes, unbound, all);
+  if (!node_of) {
+    co_return co_await cannot_bind(job->id, std::move(unbound), std::move(bound), node_of.error());
+  }
+  MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, *node_of));
+  if (!taken.empty()) {
+    MS_CO_CHECK(co_await show(std::move(unbound), taken));
+    co_return Requeue{kTryAgain};
+  }
+  MS_CO_TRY(auto later, co_await make_volumes(job->id, unbound, bound, *node_of));
+  if (later) co_return *later;
+  MS_CO_TRY(later, co_await promise_devices(job, unbound, bound, *node_of));
+  if (later) co_return *later;
+  const slurm::JobId id = job->id;
+  auto done = co_await for_all(unbound, [this, id, &node_of](PodPtr pod) {
+    std::string node = node_of->at(pod->meta.uid);
+    return place_one(std::move(pod), id, std::move(node));
+  });
+  if (!done) {
+    co_return co_await cannot_bind(id, std::move(unbound), std::move(bound), done.error());
+  }
+  Note& note = follow(id);
+  note.hindered.reset();
+  note.wants_volumes.reset();
+  co_return co_await all_bound(id, all.front());
+}
+
+Task<Result<GangSync::NodeOf>> GangSync::choose_nodes(slurm::JobId job, std::vector<Place> nodes,
+                                                      Pods unbound, Pods all) {
+  // Those that have a node stay there, wherever their volumes are.
+  MS_CO_TRY(std::vector<VolumeNodes> wanted, co_await volumes_.nodes_of(unbound));
+  std::map<PodPtr, VolumeNodes> by_pod;
+  for (std::size_t i = 0; i < unbound.size(); ++i) by_pod[unbound[i]] = std::move(wanted[i]);
+  std::vector<VolumeNodes> volumes;
+  std::vector<std::string> given;
+  for (const PodPtr& pod : all) {
+    volumes.push_back(std::move(by_pod[pod]));
+    given.emplace_back(recent_.given(pod->meta.uid, job));
+  }
+  MS_CO_TRY(const auto chosen, assign(all, volumes, nodes, world_.config.scheduler_name, given));
+  NodeOf node_of;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    node_of.emplace(all[i]->meta.uid, nodes[chosen[i]].node->meta.name);
+  }
+  co_return node_of;
+}
+
+// Of the pods without a node, only as many as there is room for stay with the job.
+Task<Result<void>> GangSync::keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all) {
+  const std::size_t bound = all->size() - unbound->size();
+  const auto first = unbound->begin() + static_cast<std::ptrdiff_t>(room - std::min(room, bound));
+  Pods rest(first, unbound->end());
+  unbound->erase(first, unbound->end());
+  *all = without(std::move(*all), rest);
+  MS_CO_CHECK(co_await submission_.own(job, *all));
+  std::erase_if(rest, [&](const PodPtr& pod) { return job_of(*pod) != job; });
+  co_return co_await for_all(std::move(rest),
+                             [this](PodPtr pod) { return unmark(std::move(pod)); });
+}
+
+Task<Result<std::optional<Requeue>>> GangSync::make_volumes(slurm::JobId job, Pods unbound,
+                                                            Pods bound, NodeOf node_of) {
+  std::string missing;
+  for (const PodPtr& pod : unbound) {
+    auto one = co_await volumes_.missing_on(pod, node_of.at(pod->meta.uid));
+    if (!one) {
+      MS_CO_TRY(const Requeue next, co_await cannot_bind(job, std::move(unbound), std::move(bound),
+                                                         std::move(one).error()));
+      co_return std::optional(next);
+    }
+    if (missing.empty()) missing = *std::move(one);
+  }
+  if (missing.empty()) co_return std::optional<Requeue>();
+  const TimePoint now = world_.manager.executor().now();
+  const TimePoint since = *(notes_[job].wants_volumes = notes_[job].wants_volumes.value_or(now));
+  if (now < since + kVolumesPatience) {
+    MS_CO_CHECK(co_await show(std::move(unbound), std::move(missing)));
+    co_return std::optional(Requeue{kTryAgain});
+  }
+  MS_CO_TRY(const Requeue next, co_await give_up(job, std::move(unbound), std::move(bound),
+                                                 Error(Code::kTimeout, std::move(missing))));
+  co_return std::optional(next);
+}
+
+Task<Result<void>> GangSync::guard(PodPtr pod) {
+  const std::optional<bool> is = recent_.is_guarded(pod->meta.uid);
+  if (is == true) co_return Result<void>();
+  MS_CO_CHECK(co_await guard_pod(&world_, pod, is == false));
+  recent_.guarded(pod->meta.uid, true);
+  co_return Result<void>();
+}
+
+Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string node) {
+  if (devices_.has_any(*pod)) {
+    // The claim is for devices of that node, so whoever goes on after us must know of it.
+    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
+    MS_CO_CHECK(co_await devices_.claim(pod));
+  } else {
+    MS_CO_CHECK(co_await guard(pod));
+  }
+  if (is_there(*pod)) {
+    recent_.give(pod, job, node);
+    recent_.send(pod->meta.uid, world_.manager.executor().now());
+  }
+  MS_CO_TRY(const bool bound, co_await bind_pod(&world_, pod, job, node));
+  if (!bound) co_return Result<void>();
+  recent_.bound(pod->meta.uid);
+  tell({pod}, EventType::kNormal, "Scheduled",
+       fmt::format("{}/{} is on node {}, which Slurm job {} holds for it", pod->meta.ns,
+                   pod->meta.name, node, job.text()));
+  co_return Result<void>();
+}
+
+// What there is to say once every pod of the job has its node. Said again until it was heard,
+// whoever of us bound them.
+Task<Result<Requeue>> GangSync::all_bound(slurm::JobId job, PodPtr sample) {
+  if (notes_[job].group_told) co_return Requeue{};
+  auto told = co_await tell_pod_group(std::move(sample));
+  if (told) {
+    notes_[job].group_told = true;
+    co_return Requeue{};
+  }
+  if (told.error().code() == Code::kCancelled) co_return fail(std::move(told).error());
+  // The pods are bound whatever their group knows, and must be looked after.
+  world_.log.warn("a PodGroup cannot be told that it is scheduled",
+                  {{"job", job.text()}, {"error", told.error()}});
+  co_return Requeue{kGroupPause};
+}
+
+// The built-in PodGroup says when it has been scheduled; whoever waits for that looks there.
+Task<Result<void>> GangSync::tell_pod_group(PodPtr sample) {
+  const GangRef gang = gang_of(*sample);
+  if (gang.kind != GangKind::kPodGroup) co_return Result<void>();
+  MS_CO_TRY(const auto group, co_await roots_.pod_group(gang, sample->meta.ns));
+  if (!group.object) co_return Result<void>();
+  control::ConditionList conditions = control::edit(group.object->conditions);
+  const bool news =
+      control::set_condition(conditions,
+                             {.type = "PodGroupScheduled",
+                              .reason = "Scheduled",
+                              .message = "Pod group admitted by " + world_.config.scheduler_name,
+                              .observed_generation = group.object->meta.generation,
+                              .status = kube::ConditionStatus::kTrue},
+                             world_.manager.executor().clock().wall_now());
+  if (!news) co_return Result<void>();
+  json::Value status = json::Value::object();
+  status.set("conditions", control::to_json(conditions));
+  json::Value body = json::Value::object();
+  body.set("status", std::move(status));
+  auto told =
+      co_await kube::RawApi(world_.kube, group.resource, sample->meta.ns)
+          .patch(gang.name, {kube::PatchKind::kMerge, std::move(body)}, {.subresource = "status"});
+  if (!told && told.error().code() != Code::kNotFound) co_return fail(std::move(told).error());
+  co_return Result<void>();
+}
+
+// The allocation is kept for a while: what hinders may pass.
+Task<Result<Requeue>> GangSync::cannot_bind(slurm::JobId job, Pods unbound, Pods bound,
+                                            Error error) {
+  if (error.code() == Code::kCancelled) co_return fail(std::move(error));
+  const TimePoint now = world_.manager.executor().now();
+  const TimePoint since = *(notes_[job].hindered = notes_[job].hindered.value_or(now));
+  if (now < since + kPatience) {
+    world_.log.warn("pods cannot be bound yet", {{"job", job.text()}, {"error", error}});
+    co_return Requeue{kTryAgain};
+  }
+  co_return co_await give_up(job, std::move(unbound), std::move(bound), std::move(error));
+}
+
+// A binding whose answer was lost is one all the same.
+Task<Result<void>> GangSync::look_who_is_bound(Pods* unbound, Pods* bound) {
+  for (PodPtr& pod : *unbound) {
+    auto now = co_await kube::Api<kube::Pod>(world_.kube, pod->meta.ns).get(pod->meta.name);
+    if (!now && now.error().code() != Code::kNotFound) co_return fail(std::move(now).error());
+    if (!now || now->meta.uid != pod->meta.uid || now->node_name.empty()) continue;
+    bound->push_back(std::exchange(pod, nullptr));
+  }
+  std::erase(*unbound, nullptr);
+  co_return Result<void>();
+}
+
+// Others get the nodes, and the pods form anew.
+Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bound, Error error) {
+  MS_CO_CHECK(co_await look_who_is_bound(&unbound, &bound));
+  tell(unbound, EventType::kWarning, "CannotBeBound",
+       fmt::format("Slurm job {} is given up: {}", job.text(), error.to_string()));
+  MS_CO_CHECK(co_await release_devices(unbound));
+  // A job that still names them would be taken for theirs again.
+  if (!bound.empty()) MS_CO_CHECK(co_await submission_.own(job, bound));
+  MS_CO_CHECK(
+      co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
+  if (!bound.empty()) {
+    notes_[job].hindered.reset();
+    notes_[job].wants_volumes.reset();
+    co_return Requeue{seconds(5)};
+  }
+  MS_CO_CHECK(co_await finish(job));
+  drop_note(job);
+  co_return Requeue{seconds(5)};
+}
+
+}  // namespace mainspring::bridge

@@ -1,0 +1,389 @@
+// How gangs form, wait and are bound: what owners, volumes and nodes mean for that, and what
+// becomes of it where a call is refused again and again. The whole bridge, one thing at a time.
+#include <algorithm>
+
+#include "kube/batch.h"
+#include "kube/storage.h"
+#include "sim/bridge_world.h"
+
+namespace mainspring::sim {
+namespace {
+
+using http::Method;
+
+constexpr std::string_view kGroups = "/podgroups/";
+
+class BridgeForming : public testing::Test {
+ protected:
+  explicit BridgeForming(const std::string& groups = "v1alpha3") : world(1, groups) {
+    world.heal();
+    world.kubelet.run_on();
+    for (const char* const name : {"n0", "n1"}) world.add_node(name);
+    world.pass(seconds(10));
+  }
+  ~BridgeForming() override { EXPECT_EQ(world.safety.violation(), "") << world.safety.account(); }
+
+  struct PodOptions {
+    std::string labels = {}, annotations = {}, owner = {}, spec = {};
+    int cpus = 8;
+  };
+  void pod(const std::string& name, const PodOptions& options) {
+    world.put(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default, labels: {{{}}}, "
+        "annotations: {{{}}}, ownerReferences: [{}]}}, spec: {{schedulerName: "
+        "slurm-bridge-scheduler, {} containers: [{{name: main, image: i, resources: {{requests: "
+        "{{cpu: '{}', memory: 1Gi}}}}}}]}}}}",
+        name, options.labels, options.annotations, options.owner, options.spec, options.cpus));
+  }
+  // One of a coscheduling PodGroup.
+  void member(const std::string& name, const std::string& group, int cpus = 8) {
+    pod(name, {.labels = "scheduling.x-k8s.io/pod-group: " + group, .cpus = cpus});
+  }
+  void pod_group(const std::string& name, int least, const std::string& annotations = "") {
+    world.put(
+        fmt::format("{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: "
+                    "{{name: {}, namespace: default, annotations: {{{}}}}}, spec: "
+                    "{{minMember: {}}}}}",
+                    name, annotations, least));
+  }
+  // Makes a Job; the reference to it for its pods.
+  std::string owning_job(const std::string& name, const std::string& annotations,
+                         const std::string& spec = "") {
+    world.put(
+        fmt::format("{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}, namespace: "
+                    "default, annotations: {{{}}}}}, spec: {{{} template: {{spec: "
+                    "{{containers: [{{name: m, image: i}}], restartPolicy: Never}}}}}}}}",
+                    name, annotations, spec));
+    const Object job = world.api.find(kube::Job::kResource, "default", name);
+    return fmt::format("{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: true}}",
+                       name, uid_of(*job));
+  }
+  // Both nodes are in use.
+  void fill() {
+    for (const char* const name : {"busy-0", "busy-1"}) pod(name, {});
+    world.pass(seconds(10));
+    ASSERT_FALSE(node_of("busy-1").empty()) << world.safety.account();
+  }
+  void remove(const std::string& path) { ask_kube(world.api, Method::kDelete, path, ""); }
+
+  Object find(const std::string& name) {
+    return world.api.find(kube::Pod::kResource, "default", name);
+  }
+  std::string node_of(const std::string& name) {
+    return std::string(text_at(*find(name), "/spec/nodeName"));
+  }
+  // The job whose mark the pod has; null where it has none.
+  const SlurmJob* job_of(const std::string& name) {
+    return world.slurm.model().job(job_of_pod(*find(name)));
+  }
+  std::string says(const std::string& name) {
+    const json::Value* const all = find(name)->at_pointer("/status/conditions");
+    if (all == nullptr) return "";
+    for (const json::Value& one : *all) {
+      if (text_at(one, "/type") == "PodScheduled") return std::string(text_at(one, "/message"));
+    }
+    return "";
+  }
+  std::vector<std::string> events(std::string_view reason) {
+    std::vector<std::string> notes;
+    for (const auto& [key, event] : world.api.storage().all("events.events.k8s.io")) {
+      if (text_at(*event, "/reason") == reason) notes.emplace_back(text_at(*event, "/note"));
+    }
+    return notes;
+  }
+  static bool has(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  }
+
+  BridgeWorld world;
+};
+
+TEST_F(BridgeForming, AnOwnerThatCannotBeReadChangesNoJobThatWaits) {
+  fill();
+  pod_group("ring", 2, "slurmjob.slinky.slurm.net/timelimit: '7'");
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
+  world.pass(seconds(10));
+  const SlurmJob* const job = job_of("ring-0");
+  ASSERT_TRUE(job != nullptr && job->nodes_wanted == 2) << world.safety.account();
+
+  for (const int status : {500, 403}) {
+    world.kube_door.close(Method::kGet, kGroups, status);
+    if (status == 500) remove("/api/v1/namespaces/default/pods/ring-1");
+    world.pass(minutes(1));
+    EXPECT_FALSE(find("ring-1")) << "it must not depend on the PodGroup that it can go";
+    EXPECT_EQ(job->nodes_wanted, 2) << world.safety.account();
+    EXPECT_EQ(job->time_limit, 7);
+    EXPECT_FALSE(job->over());
+  }
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_TRUE(job->over()) << "there are too few now";
+  EXPECT_TRUE(has(says("ring-0"), "1 of 2")) << says("ring-0");
+}
+
+TEST_F(BridgeForming, APodGroupThatIsDeletedChangesNoJobThatWaits) {
+  fill();
+  pod_group("ring", 2, "slurmjob.slinky.slurm.net/timelimit: '7'");
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
+  world.pass(seconds(10));
+  remove("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/ring");
+  world.pass(minutes(1));
+  const SlurmJob* const job = job_of("ring-0");
+  ASSERT_NE(job, nullptr) << world.safety.account();
+  EXPECT_EQ(job->nodes_wanted, 2) << world.safety.account();
+  EXPECT_EQ(job->time_limit, 7);
+}
+
+TEST_F(BridgeForming, ThePriorityClassOfPodsCountsWhateverTheyBelongTo) {
+  world.kill();
+  world.options.config.priority_classes["urgent"].priority = 5123;
+  world.start();
+  world.pass(minutes(1));
+  pod("alone", {.spec = "priorityClassName: urgent,"});
+  world.pass(seconds(10));
+  EXPECT_TRUE(has(world.safety.account(), "5123")) << world.safety.account();
+}
+
+TEST_F(BridgeForming, WhyAJobWaitsIsSaidAnewWhereSlurmGivesAnotherReason) {
+  fill();
+  pod("later", {});
+  world.pass(seconds(30));
+  EXPECT_TRUE(has(says("later"), "Resources")) << says("later");
+  ASSERT_FALSE(world.slurm.model().update_job(job_of("later")->id, {.hold = true}));
+  world.pass(seconds(30));
+  EXPECT_TRUE(has(says("later"), "JobHeldAdmin")) << says("later");
+  world.pass(minutes(2));
+  const auto said = events("SlurmWaiting");
+  ASSERT_EQ(said.size(), 2U) << world.safety.account();
+  EXPECT_TRUE(has(said[0] + said[1], "Resources") && has(said[0] + said[1], "JobHeldAdmin"));
+  EXPECT_EQ(events("Scheduled").size(), 2U) << "of the two that have a node";
+}
+
+TEST_F(BridgeForming, WhileSlurmIsAwayThePodsSaySo) {
+  world.stop_rest();
+  pod("early", {});
+  world.pass(minutes(1));
+  EXPECT_TRUE(has(says("early"), "Slurm could not be asked")) << says("early");
+  world.start_rest();
+  world.pass(minutes(5));
+  EXPECT_NE(node_of("early"), "");
+}
+
+TEST_F(BridgeForming, TheLastPodOfAWholeJobDoesNotWaitForThoseThatHaveSucceeded) {
+  const std::string owner = owning_job("sweep", "", "parallelism: 3, completions: 3,");
+  world.patch("/apis/batch/v1/namespaces/default/jobs/sweep/status",
+              R"({"status":{"succeeded":2,"active":1}})");
+  pod("sweep-1", {.labels = "batch.kubernetes.io/job-name: sweep",
+                  .annotations = "mainspring.slurm.net/gang: Job",
+                  .owner = owner});
+  world.pass(seconds(30));
+  EXPECT_NE(node_of("sweep-1"), "") << says("sweep-1");
+}
+
+TEST_F(BridgeForming, ANodeThatComesToSuitIsNoticedAtOnce) {
+  pod("fast", {.spec = "nodeSelector: {disk: ssd},"});
+  world.pass(minutes(3));
+  ASSERT_TRUE(has(says("fast"), "node selector disk=ssd")) << says("fast");
+  world.pass(seconds(5));
+  world.patch("/api/v1/nodes/n1", R"({"metadata":{"labels":{"disk":"ssd"}}})");
+  world.pass(seconds(4));
+  EXPECT_EQ(node_of("fast"), "n1") << world.safety.account();
+}
+
+TEST_F(BridgeForming, WithoutTheirKindPodsOfAGroupAreEachByThemselves) {
+  fill();
+  const std::string labels =
+      "leaderworkerset.sigs.k8s.io/name: set, leaderworkerset.sigs.k8s.io/group-key: k";
+  // The first of them has an owner that the bridge cannot find.
+  const std::string owner = owning_job("lost", "");
+  world.kube_door.close(Method::kGet, "/jobs/lost", 404);
+  pod("set-0", {.labels = labels, .owner = owner});
+  for (const char* const name : {"set-1", "set-2"}) pod(name, {.labels = labels});
+  world.pass(minutes(1));
+  EXPECT_TRUE(has(says("set-0"), "is not there")) << says("set-0");
+  ASSERT_TRUE(job_of("set-1") != nullptr && job_of("set-2") != nullptr) << world.safety.account();
+  EXPECT_NE(job_of("set-1")->id, job_of("set-2")->id);
+  for (const char* const name : {"set-1", "set-2"}) {
+    EXPECT_EQ(uids_of(*job_of(name)), std::vector{std::string(uid_of(*find(name)))});
+  }
+}
+
+TEST_F(BridgeForming, AShortRefusalToBindDoesNotCostTheJob) {
+  world.kube_door.close(Method::kPost, "/binding", 403);
+  pod("first", {});
+  world.pass(seconds(10));
+  EXPECT_EQ(node_of("first"), "");
+  world.kube_door.open_again();
+  world.pass(seconds(10));
+  EXPECT_NE(node_of("first"), "");
+  EXPECT_EQ(world.slurm.model().jobs().size(), 1U) << world.safety.account();
+}
+
+TEST_F(BridgeForming, APodThatCannotBeBoundIsOfTheJobNoMore) {
+  pod_group("ring", 1);
+  world.kube_door.close(Method::kPost, "ring-1/binding", 403);
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring", 1);
+  world.pass(minutes(1));
+  const SlurmJob* const job = job_of("ring-0");
+  ASSERT_NE(job, nullptr) << world.safety.account();
+  EXPECT_EQ(uids_of(*job), std::vector{std::string(uid_of(*find("ring-0")))});
+  EXPECT_FALSE(job->over());
+  EXPECT_FALSE(events("CannotBeBound").empty());
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_NE(node_of("ring-1"), "") << world.safety.account();
+  EXPECT_NE(job_of("ring-1"), job);
+}
+
+class BridgeVolumes : public BridgeForming {
+ protected:
+  void storage(const std::string& name, const std::string& rest) {
+    world.put(
+        fmt::format("{{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {{name: "
+                    "{}}}, {}}}",
+                    name, rest));
+    world.put(
+        fmt::format("{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: data, "
+                    "namespace: default}}, spec: {{storageClassName: {}, accessModes: "
+                    "[ReadWriteOnce], resources: {{requests: {{storage: 1Gi}}}}}}}}",
+                    name));
+  }
+  void user() {
+    pod("user", {.spec = "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}],"});
+  }
+  // As Kubernetes' own controller does it.
+  void bind_claim(const std::string& volume) {
+    world.patch("/api/v1/namespaces/default/persistentvolumeclaims/data",
+                fmt::format(R"({{"spec":{{"volumeName":"{}"}}}})", volume));
+    world.patch("/api/v1/namespaces/default/persistentvolumeclaims/data/status",
+                R"({"status":{"phase":"Bound"}})");
+  }
+  Object claim() {
+    return world.api.find(kube::PersistentVolumeClaim::kResource, "default", "data");
+  }
+  std::string selected() {
+    return std::string(
+        text_at(*claim(), "/metadata/annotations/volume.kubernetes.io~1selected-node"));
+  }
+  void label(const std::string& node, const std::string& zone) {
+    world.patch("/api/v1/nodes/" + node,
+                fmt::format(R"({{"metadata":{{"labels":{{"zone":"{}"}}}}}})", zone));
+  }
+};
+
+TEST_F(BridgeVolumes, AClaimThatIsBoundAtOnceAndIsNotGetsNoJob) {
+  storage("now", "provisioner: csi.x, volumeBindingMode: Immediate");
+  user();
+  world.pass(minutes(1));
+  EXPECT_TRUE(has(says("user"), "Immediate")) << says("user");
+  EXPECT_TRUE(world.slurm.model().jobs().empty()) << world.safety.account();
+  world.put(
+      "{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv}, spec: {capacity: "
+      "{storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /x}}}");
+  bind_claim("pv");
+  world.pass(minutes(1));
+  EXPECT_NE(node_of("user"), "") << says("user");
+}
+
+TEST_F(BridgeVolumes, AVolumeThatIsThereDecidesTheNodeAndIsSetAsideForTheClaim) {
+  label("n0", "a");
+  label("n1", "b");
+  world.put(
+      "{apiVersion: v1, kind: PersistentVolume, metadata: {name: disk}, spec: {capacity: "
+      "{storage: 1Gi}, accessModes: [ReadWriteOnce], storageClassName: local, local: {path: "
+      "/x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: zone, "
+      "operator: In, values: [b]}]}]}}}}");
+  world.patch("/api/v1/persistentvolumes/disk/status", R"({"status":{"phase":"Available"}})");
+  storage("local",
+          "provisioner: kubernetes.io/no-provisioner, volumeBindingMode: WaitForFirstConsumer");
+  user();
+  world.pass(seconds(30));
+  const Object disk = world.api.find(kube::PersistentVolume::kResource, "", "disk");
+  EXPECT_EQ(text_at(*disk, "/spec/claimRef/uid"), uid_of(*claim())) << world.safety.account();
+  EXPECT_EQ(node_of("user"), "");
+  EXPECT_TRUE(has(says("user"), "waiting for PersistentVolumeClaim data")) << says("user");
+  bind_claim("disk");
+  world.pass(seconds(10));
+  EXPECT_EQ(node_of("user"), "n1") << world.safety.account();
+}
+
+TEST_F(BridgeVolumes, AVolumeIsMadeWhereTheClassAllowsItOrTheNodeIsGivenBack) {
+  label("n0", "a");
+  label("n1", "b");
+  storage("made",
+          "provisioner: csi.x, volumeBindingMode: WaitForFirstConsumer, "
+          "allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [b]}]}]");
+  user();
+  world.pass(minutes(1));
+  EXPECT_EQ(selected(), "n1") << world.safety.account();
+  const SlurmJob* const job = world.slurm.model().job(1);
+  ASSERT_TRUE(job != nullptr && !job->over());
+  world.pass(minutes(5));
+  EXPECT_TRUE(job->over()) << world.safety.account();
+  EXPECT_FALSE(events("CannotBeBound").empty());
+}
+
+class BridgeGroups : public BridgeForming, public testing::WithParamInterface<const char*> {
+ protected:
+  BridgeGroups() : BridgeForming(GetParam()) {}
+  void builtin(const std::string& spec, const std::string& annotations = "") {
+    world.put(
+        fmt::format("{{apiVersion: scheduling.k8s.io/{}, kind: PodGroup, metadata: {{name: "
+                    "ring, namespace: default, annotations: {{{}}}}}, spec: {{{}}}}}",
+                    GetParam(), annotations, spec));
+  }
+  std::string scheduled() {
+    kube::Resource resource = kube::PodGroup::kResource;
+    resource.version = GetParam();
+    const Object group = world.api.find(resource, "default", "ring");
+    const json::Value* const all = group->at_pointer("/status/conditions");
+    return all == nullptr ? "" : json::to_text(*all);
+  }
+};
+
+TEST_P(BridgeGroups, AreToldOfTheirSchedulingThoughItWasRefusedAtFirst) {
+  builtin("schedulingPolicy: {gang: {minCount: 2}}");
+  world.kube_door.close(Method::kPatch, "/podgroups/ring/status", 500);
+  for (const char* const name : {"ring-0", "ring-1"}) {
+    pod(name, {.spec = "schedulingGroup: {podGroupName: ring},"});
+  }
+  world.pass(seconds(30));
+  ASSERT_NE(node_of("ring-0"), "") << says("ring-0");
+  EXPECT_EQ(scheduled(), "");
+  // Nor does a restart lose it.
+  world.kill();
+  world.kube_door.open_again();
+  world.start();
+  world.pass(minutes(1));
+  EXPECT_TRUE(has(scheduled(), "PodGroupScheduled")) << world.safety.account();
+}
+
+TEST_P(BridgeGroups, TheWorkloadsAnnotationsWinOverTheJobsAndThoseOverTheGroups) {
+  const auto annotations = [](std::string_view name, std::string_view limit) {
+    return fmt::format(
+        "slurmjob.slinky.slurm.net/job-name: {}, {}", name,
+        limit.empty() ? "" : fmt::format("slurmjob.slinky.slurm.net/timelimit: '{}'", limit));
+  };
+  const std::string link = std::string_view(GetParam()) == "v1alpha2"
+                               ? "podGroupTemplateRef: {workload: {workloadName: train, "
+                                 "podGroupTemplateName: w}}"
+                               : "workloadRef: {workloadName: train, templateName: w}";
+  world.put(
+      fmt::format("{{apiVersion: scheduling.k8s.io/{}, kind: Workload, metadata: {{name: "
+                  "train, namespace: default, annotations: {{{}}}}}, spec: {{}}}}",
+                  GetParam(), annotations("of-workload", "")));
+  builtin("schedulingPolicy: {gang: {minCount: 1}}, " + link, annotations("of-group", "1"));
+  pod("train-0", {.owner = owning_job("train", annotations("of-job", "2")),
+                  .spec = "schedulingGroup: {podGroupName: ring},"});
+  world.pass(seconds(20));
+  const SlurmJob* const job = job_of("train-0");
+  ASSERT_NE(job, nullptr) << says("train-0");
+  EXPECT_EQ(job->name, "of-workload");
+  EXPECT_EQ(job->time_limit, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, BridgeGroups,
+                         testing::Values("v1alpha2", "v1alpha3", "v1beta1"));
+
+}  // namespace
+}  // namespace mainspring::sim
