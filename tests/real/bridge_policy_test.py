@@ -3,8 +3,9 @@
 import time
 import unittest
 
-from bridge_harness import JOB, SCHEDULER, BridgeTest
+from bridge_harness import JOB, KINDS, SCHEDULER, BridgeTest
 
+KINDS["PriorityClass"] = ("/apis/scheduling.k8s.io/v1", "priorityclasses", False)
 TAINT = "slinky.slurm.net/managed-node"
 EXTERNAL = "scheduler.slinky.slurm.net/external-node"
 
@@ -50,6 +51,20 @@ priorityClasses:
         self.assertEqual(self.job(number)["job_state"], ["PENDING"])
         self.cancel(first)
         self.wait_bound("small")
+
+    def test_20d_a_priority_class_is_worth_its_priority_on_both_ways(self):
+        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+        self.api.create(made | {"metadata": {"name": "urgent"}})
+        self.addCleanup(lambda: self.api.delete("PriorityClass", None, "urgent"))
+        self.pod("now", cpu="8", priorityClassName="urgent")
+        (pod,) = self.wait_bound("now")
+        self.assertEqual(self.job(self.job_id("now"))["priority"]["number"], 5000)
+
+        self.fill(*(n for n in self.nodes if n != pod["spec"]["nodeName"]))
+        self.pod("later", priorityClassName="urgent")
+        job = self.wait_job("later")
+        self.assertEqual(job["job_state"], ["PENDING"])
+        self.assertEqual(job["priority"]["number"], 5000)
 
     def test_23_cordons_become_drains_and_only_ours_are_lifted(self):
         unschedulable = lambda on: {"spec": {"unschedulable": on}}  # noqa: E731
