@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "http/body_reader.h"
+#include "http/not_sent.h"
 #include "http/status.h"
 #include "net/tls.h"
 #include "net/wait.h"
@@ -223,8 +224,9 @@ Task<Result<Client::Exchange>> Client::exchange(const Request* request, bool upg
     MS_CO_TRY(ConnectionPool::Lease lease, co_await pool_->acquire(route.key, again));
     if (lease.connection() == nullptr) {
       deadline->enter("connecting");
-      MS_CO_TRY(auto connection, co_await connect(&route));
-      lease.put(std::move(connection));
+      auto connection = co_await connect(&route);
+      if (!connection) co_return fail(not_sent(std::move(connection).error()));
+      lease.put(*std::move(connection));
     }
     ClientConnection* const connection = lease.connection();
     deadline->enter("sending the request");

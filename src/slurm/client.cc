@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "http/not_sent.h"
 #include "net/wait.h"
 #include "slurm/client_internal.h"
 
@@ -118,6 +119,7 @@ Task<Result<Answer>> run(std::shared_ptr<Client::Impl> impl, const Call* call, E
       renewed = true;
       continue;
     }
+    if (!progress.sent && slurm_error(error) == nullptr) error = http::not_sent(std::move(error));
     if (!may_retry(*call, error, progress, sink)) co_return fail(in_context(*call, error));
     const Duration own = backoff.next(impl->random);
     const Duration wait = std::max(own, error.retry_after().value_or(own));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "http/not_sent.h"
 #include "slurm/error_code.h"
 
 namespace mainspring::slurm {
@@ -206,6 +207,23 @@ bool refused_with(const Error& error, Errno number) {
   const SlurmError* slurm = slurm_error(error);
   return slurm != nullptr && slurm->number == static_cast<std::int32_t>(number);
 }
+
+bool may_start_later(const Error& error) {
+  constexpr Errno kLater[] = {
+      Errno::kPartitionImpossible, Errno::kDependency,           Errno::kJobHeld,
+      Errno::kAccountingPolicy,    Errno::kReservationNotUsable, Errno::kQosThreshold};
+  // ESLURM_TOPO_*: no nodes near enough to each other.
+  constexpr std::int32_t kFirstTopology = 7200;
+  constexpr std::int32_t kLastTopology = 7300;
+  const SlurmError* slurm = slurm_error(error);
+  if (error.code() == Code::kThrottled) return true;
+  if (slurm == nullptr) return false;
+  return (slurm->number >= kFirstTopology && slurm->number <= kLastTopology) ||
+         std::any_of(std::begin(kLater), std::end(kLater),
+                     [&](Errno number) { return refused_with(error, number); });
+}
+
+bool may_have_been_sent(const Error& error) { return !http::was_not_sent(error); }
 
 bool asks_for_patience(const Error& error) {
   const SlurmError* slurm = slurm_error(error);

@@ -45,6 +45,7 @@ enum class Errno : std::int32_t {
   kInvalidNodeState = 2028,
   kInvalidFeature = 2029,
   kNotSupported = 2036,
+  kDependency = 2038,  // Not yet: also held, a begin time, a reservation that has not begun.
   kBatchOnly = 2039,
   kJobHeld = 2042,
   kInvalidTaskMemory = 2044,
@@ -59,6 +60,7 @@ enum class Errno : std::int32_t {
   kInvalidQos = 2066,
   kInvalidCpuCount = 2069,
   kInvalidGres = 2072,
+  kQosThreshold = 2074,
   kPartitionInUse = 2075,
   kNotImmediately = 2078,
   kReservationExists = 2082,
@@ -92,6 +94,11 @@ struct SlurmError final : ErrorDetail {
 const SlurmError* slurm_error(const Error& error);
 // Whether Slurm refused with this number.
 bool refused_with(const Error& error, Errno number);
+// Whether an allocation was refused for now only: submitted instead, it would wait in the queue.
+// slurmctld has the last word on that, with the same numbers.
+bool may_start_later(const Error& error);
+// Whether the call may have reached slurmrestd: false where no connection was to be had.
+bool may_have_been_sent(const Error& error);
 // Whether it asked for fewer requests, as opposed to "not now" for this one.
 bool asks_for_patience(const Error& error);
 

@@ -98,6 +98,23 @@ TEST(Errors, EveryRecordedRefusalIsOneError) {
   }
 }
 
+TEST(Errors, ARefusalForNowIsToldFromOneForGood) {
+  const auto later = [](int number) {
+    const auto refused = judged(Endpoint::kAllocateJob, 422, with_error(number, "no"));
+    return !refused && may_start_later(refused.error());
+  };
+  // Busy nodes, licenses, limits of accounts and QOS, holds, begin times, reservations, topology:
+  // what slurmctld itself keeps in its queue.
+  for (const int number : {2013, 2015, 2016, 2035, 2038, 2040, 2042, 2050, 2055, 2056, 2068, 2074,
+                           2100, 2101, 2125, 7203}) {
+    EXPECT_TRUE(later(number)) << number;
+  }
+  for (const int number : {2000, 2002, 2014, 2045, 2053, 2066, 2189}) {
+    EXPECT_FALSE(later(number)) << number;
+  }
+  EXPECT_FALSE(may_start_later(Error(Code::kTransient, "cut off")));
+}
+
 TEST(Errors, WarningsAloneAreNoRefusal) {
   EXPECT_TRUE(judged(Endpoint::kSubmitJob, 200, recorded("held.json")));
   EXPECT_TRUE(judged(Endpoint::kListJobs, 200, recorded("no_jobs.json")));

@@ -42,6 +42,8 @@ struct JobRequest {
   Number required_switches;
   // Of the submission, not of the job: stands beside it.
   std::optional<std::string> script;
+
+  bool operator==(const JobRequest&) const = default;
 };
 
 // The job alone: the body of an update.

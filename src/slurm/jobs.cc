@@ -74,7 +74,8 @@ std::string difference(const JobRequest& asked, const Job& is) {
                             text_difference("extra", asked.extra, is.extra),
                             text_difference("name", asked.name, is.name),
                             text_difference("account", asked.account, is.account),
-                            text_difference("qos", asked.qos, is.qos),
+                            // An empty one is whatever the job has without.
+                            asked.qos == "" ? "" : text_difference("qos", asked.qos, is.qos),
                             text_difference("reservation", asked.reservation, is.reservation),
                             text_difference("partition", asked.partition, is.partition)}) {
     if (!found.empty()) return found;
