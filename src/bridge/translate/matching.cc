@@ -8,46 +8,9 @@
 #include <utility>
 
 #include "bridge/names.h"
+#include "bridge/translate/host_ports.h"
 
 namespace mainspring::bridge {
-namespace {
-
-bool is_any_address(std::string_view ip) { return ip.empty() || ip == "0.0.0.0" || ip == "::"; }
-
-// kube-scheduler's rule: an address of any host takes the port on all of them.
-bool same_host_port(const kube::ContainerPort& a, const kube::ContainerPort& b) {
-  return a.host_port == b.host_port && a.protocol == b.protocol &&
-         (is_any_address(a.host_ip) || is_any_address(b.host_ip) || a.host_ip == b.host_ip);
-}
-
-// Of what runs as long as the pod does.
-std::vector<const kube::ContainerPort*> host_ports(const kube::PodSpec& spec) {
-  std::vector<const kube::ContainerPort*> ports;
-  const auto add = [&](const kube::Container& container) {
-    for (const kube::ContainerPort& port : container.ports) {
-      if (port.host_port != 0) ports.push_back(&port);
-    }
-  };
-  for (const kube::Container& each : spec.containers) add(each);
-  for (const kube::Container& each : spec.init_containers) {
-    if (each.sidecar) add(each);
-  }
-  return ports;
-}
-
-bool share_a_port(const kube::PodSpec& a, const kube::PodSpec& b) {
-  const auto ours = host_ports(a);
-  if (ours.empty()) return false;
-  const auto theirs = host_ports(b);
-  return std::any_of(ours.begin(), ours.end(), [&](const kube::ContainerPort* port) {
-    return std::any_of(theirs.begin(), theirs.end(), [&](const kube::ContainerPort* other) {
-      return same_host_port(*port, *other);
-    });
-  });
-}
-
-}  // namespace
-
 Matching::Matching(std::span<const PodPtr> pods, std::span<const Place> nodes, Suits suits)
     : pods_(pods),
       nodes_(nodes),
@@ -83,7 +46,7 @@ Result<void> Matching::pin(std::span<const std::string> given) {
 
 bool Matching::clashes(std::size_t pod, std::size_t node, std::size_t except) const {
   return std::any_of(pods_of_[node].begin(), pods_of_[node].end(), [&](std::size_t other) {
-    return other != except && share_a_port(*pods_[pod]->spec, *pods_[other]->spec);
+    return other != except && shared_host_port(*pods_[pod]->spec, *pods_[other]->spec) != 0;
   });
 }
 
@@ -113,6 +76,29 @@ bool Matching::in_order() {
       return false;
     }
     put(pod, node);
+    placed.push_back(pod);
+  }
+  return true;
+}
+
+bool Matching::by_score(const Score& score) {
+  std::vector<std::size_t> placed;
+  for (std::size_t pod = 0; pod < pods_.size(); ++pod) {
+    if (pinned_[pod]) continue;
+    std::size_t best = kNowhere;
+    std::int64_t most = 0;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      if (pods_of_[node].size() >= most_ || !suits_(pod, node) || clashes(pod, node)) continue;
+      const std::int64_t worth = score(pod, node);
+      if (best != kNowhere && worth <= most) continue;
+      best = node;
+      most = worth;
+    }
+    if (best == kNowhere) {
+      for (const std::size_t each : placed) take(each);
+      return false;
+    }
+    put(pod, best);
     placed.push_back(pod);
   }
   return true;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -20,6 +21,7 @@ namespace mainspring::bridge {
 class Matching {
  public:
   using Suits = std::function<bool(std::size_t pod, std::size_t node)>;
+  using Score = std::function<std::int64_t(std::size_t pod, std::size_t node)>;
 
   // All must outlive it.
   Matching(std::span<const PodPtr> pods, std::span<const Place> nodes, Suits suits);
@@ -28,6 +30,8 @@ class Matching {
   Result<void> pin(std::span<const std::string> given);
   // The others in their order. False, and nothing done, where one cannot be where that puts it.
   bool in_order();
+  // The others in their order, each where it likes to be most of what is left. False as above.
+  bool by_score(const Score& score);
   // The others wherever there is a way. False: left_over() has no place.
   bool search();
 

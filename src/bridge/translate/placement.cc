@@ -8,7 +8,9 @@
 #include "base/hostlist.h"
 #include "base/text.h"
 #include "bridge/names.h"
+#include "bridge/translate/host_ports.h"
 #include "bridge/translate/matching.h"
+#include "kube/pod_resources.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -35,17 +37,42 @@ std::string unmet_selector(const kube::PodSpec& spec, const kube::Meta& node) {
   return "required node affinity";
 }
 
+// What a node has to have that Slurm does not count. A GPU is one to Slurm whoever made it.
+bool is_counted(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource == "pods" ||
+         resource.starts_with(kDeviceClassPrefix);
+}
+
+kube::ResourceTotals uncounted(const kube::PodSpec& spec) {
+  auto totals = kube::pod_requests(spec).value_or(kube::ResourceTotals());
+  std::erase_if(totals,
+                [](const auto& one) { return is_counted(one.first) || one.second.is_zero(); });
+  return totals;
+}
+
+std::string lacking(const kube::ResourceTotals& wanted, const kube::Node& node) {
+  for (const auto& [resource, amount] : wanted) {
+    const auto there = node.allocatable.amount(resource);
+    if (there && *there >= amount) continue;
+    return fmt::format("{} of {} is wanted, {} is there", amount.to_string(), resource,
+                       there ? there->to_string() : "none");
+  }
+  return {};
+}
+
 // Pods that the same nodes suit, as far as can be told without looking at nodes. Pods of one
 // template have all of it in the same place, so comparing them is cheap.
 struct Wishes {
   const kube::Pod* pod;
   const VolumeNodes* volumes;
+  kube::ResourceTotals resources = {};
 
   bool operator==(const Wishes& other) const {
     const kube::PodSpec& a = *pod->spec;
     const kube::PodSpec& b = *other.pod->spec;
     return (&a == &b || (a.node_selector == b.node_selector && a.affinity == b.affinity &&
-                         a.tolerations == b.tolerations)) &&
+                         a.tolerations == b.tolerations && same_host_ports(a, b) &&
+                         uncounted(a) == uncounted(b))) &&
            *volumes == *other.volumes;
   }
 };
@@ -64,13 +91,30 @@ Classes classify(std::span<const PodPtr> pods, std::span<const VolumeNodes> volu
     classes.of_pod.push_back(static_cast<std::size_t>(known - classes.distinct.begin()));
     if (known == classes.distinct.end()) classes.distinct.push_back(wishes);
   }
+  for (Wishes& each : classes.distinct) each.resources = uncounted(*each.pod->spec);
   return classes;
 }
 
 std::string unfit_place(const Wishes& wishes, const Place& place, std::string_view scheduler_name) {
   if (!place.node) return std::string(kNoSuchNode);
   if (!place.lacks.empty()) return place.lacks;
-  return unfit(*wishes.pod, *wishes.volumes, *place.node, scheduler_name);
+  std::string reason = unfit(*wishes.pod, *wishes.volumes, *place.node, scheduler_name);
+  if (reason.empty()) reason = lacking(wishes.resources, *place.node);
+  if (!reason.empty()) return reason;
+  for (const PodPtr& other : place.with_ports) {
+    if (const auto port = shared_host_port(*wishes.pod->spec, *other->spec); port != 0) {
+      return fmt::format("host port {} is taken", port);
+    }
+  }
+  return {};
+}
+
+bool has_preferences(const kube::PodSpec& spec) {
+  return spec.affinity && !spec.affinity->node.preferred.empty();
+}
+
+std::int64_t liking(const kube::PodSpec& spec, const Place& place) {
+  return has_preferences(spec) && place.node ? spec.affinity->node.score(place.node->meta) : 0;
 }
 
 std::string to_hostlist(const std::vector<std::string>& names) {
@@ -111,6 +155,11 @@ std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::
   return reaches_all ? "" : "a volume of the pod cannot be reached from there";
 }
 
+bool same_wishes(const kube::Pod& a, const VolumeNodes& volumes_of_a, const kube::Pod& b,
+                 const VolumeNodes& volumes_of_b) {
+  return Wishes{&a, &volumes_of_a} == Wishes{&b, &volumes_of_b};
+}
+
 Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
         std::span<const Place> places, std::string_view scheduler_name) {
   const Classes classes = classify(pods, volumes);
@@ -148,6 +197,13 @@ Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
     return suits[classes.of_pod[pod]][node];
   });
   MS_CHECK(matching.pin(given));
+  const bool prefer = std::any_of(pods.begin(), pods.end(),
+                                  [](const PodPtr& pod) { return has_preferences(*pod->spec); });
+  if (prefer && matching.by_score([&](std::size_t pod, std::size_t node) {
+        return liking(*pods[pod]->spec, nodes[node]);
+      })) {
+    return std::move(matching).result();
+  }
   if (matching.in_order() || matching.search()) return std::move(matching).result();
   const std::size_t left_over = matching.left_over();
   std::map<std::string, std::size_t> reasons;

@@ -1,8 +1,8 @@
 // bridge/translate/placement.h
 //
-// Where pods may be, by what does not change while they wait: node selectors, required affinity,
-// taints, host ports, the places of their volumes. Pure. Current use is Slurm's business, so a job
-// always gets into its queue.
+// Where pods may be, by what hardly changes while they wait: node selectors, required affinity,
+// taints, host ports, the places of their volumes, resources that Slurm does not count; and where
+// they like to be. Pure. Current use is Slurm's business, so a job always gets into its queue.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,8 @@ struct Place {
   std::shared_ptr<const kube::Node> node;
   // What the gang needs and the node has not, of what Slurm does not count; "": nothing.
   std::string lacks = {};
+  // Pods of other gangs there that take ports of the node.
+  std::vector<PodPtr> with_ports = {};
 };
 
 // The nodes that the volumes of a pod bind it to; an empty list: anywhere.
@@ -33,6 +35,10 @@ using VolumeNodes = std::vector<kube::NodeSelector>;
 // Slurm.
 std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::Node& node,
                   std::string_view scheduler_name);
+
+// Whether the same nodes suit both pods, as far as can be told without looking at nodes.
+bool same_wishes(const kube::Pod& a, const VolumeNodes& volumes_of_a, const kube::Pod& b,
+                 const VolumeNodes& volumes_of_b);
 
 struct Fit {
   // Slurm's names of the places where not every pod of the gang may be, as one hostlist; "": none.
@@ -47,9 +53,9 @@ Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
 
 // Which pod gets which node of the allocation: an index into `nodes` for each pod. The same for the
 // same input; pods in their order against nodes in theirs, except where a pod has its node
-// already (is bound, names it in the annotation, or `given` does: a name or "" for each pod) or
-// cannot be there. With more pods than nodes several share one, evenly. kConflict where it cannot
-// be done.
+// already (is bound, names it in the annotation, or `given` does: a name or "" for each pod),
+// cannot be there or likes another better. With more pods than nodes several share one, evenly.
+// kConflict where it cannot be done.
 Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
                                         std::span<const VolumeNodes> volumes,
                                         std::span<const Place> nodes,

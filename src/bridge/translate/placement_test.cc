@@ -103,6 +103,61 @@ TEST(Placement, AlwaysToleratesOurOwnTaintAndNoOtherSchedulers) {
   EXPECT_EQ(reason(pod("a"), managed("another")), "taint slinky.slurm.net/managed-node=another");
 }
 
+Place with(Place place, const std::string& allocatable) {
+  place.node = decoded<kube::Node>(R"({"metadata":{"name":")" + place.node->meta.name +
+                                   R"("},"status":{"allocatable":{)" + allocatable + "}}}");
+  return place;
+}
+
+TEST(Placement, LeavesOutNodesThatLackWhatSlurmDoesNotCount) {
+  const auto wants = [](const std::string& amounts) {
+    return pod("a", R"("containers":[{"name":"c","resources":{"requests":{)" + amounts + "}}}]");
+  };
+  const Places places = {with(place("n1"), R"("hugepages-2Mi":"4Gi","example.com/fpga":"2")"),
+                         place("n2")};
+  EXPECT_EQ(fit_of({wants(R"("cpu":"64","memory":"1Ti")")}, places).left, 2U);
+  const Fit huge = fit_of({wants(R"("hugepages-2Mi":"2Gi","example.com/fpga":"1")")}, places);
+  EXPECT_EQ(huge.excluded, "n2");
+  EXPECT_THAT(huge.why, HasSubstr("example.com/fpga"));
+  EXPECT_EQ(fit_of({wants(R"("example.com/fpga":"3")")}, places).left, 0U);
+  EXPECT_EQ(fit_of({wants(R"("ephemeral-storage":"1Gi")")}, places).left, 0U);
+  // To Slurm a GPU is a GPU, to a pod it is one of somebody's.
+  EXPECT_EQ(
+      fit_of({wants(R"("nvidia.com/gpu":"1")")}, {with(place("n1"), R"("nvidia.com/gpu":"8")"),
+                                                  with(place("n2"), R"("amd.com/gpu":"8")")})
+          .excluded,
+      "n2");
+}
+
+TEST(Placement, LeavesOutNodesWhosePortsOthersHave) {
+  const auto listens = [](const std::string& name, const std::string& port) {
+    return pod(name, R"("containers":[{"name":"c","ports":[{"containerPort":80,"hostPort":)" +
+                         port + "}]}]");
+  };
+  Places places = {place("n1"), place("n2")};
+  places[0].with_ports = {listens("other", "8080")};
+  const Fit found = fit_of({listens("a", "8080")}, places);
+  EXPECT_EQ(found.excluded, "n1");
+  EXPECT_THAT(found.why, HasSubstr("host port 8080 is taken"));
+  EXPECT_EQ(fit_of({listens("a", "9090")}, places).left, 2U);
+  EXPECT_THAT(assigned({listens("a", "8080")}, places), ElementsAre(1));
+  // Only who wants the port is kept from it.
+  EXPECT_THAT(assigned({pod("b"), listens("a", "8080")}, places), ElementsAre(0, 1));
+}
+
+TEST(Placement, GivesAPodTheNodeThatItLikesBest) {
+  const PodPtr fussy =
+      pod("a", R"("affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
+          {"weight":10,"preference":{"matchExpressions":[{"key":"disk","operator":"In",
+          "values":["ssd"]}]}}]}})");
+  EXPECT_THAT(assigned({fussy}, {place("n1"), place("n2", kOnSsd)}), ElementsAre(1));
+  EXPECT_THAT(assigned({pod("b"), fussy}, {place("n1"), place("n2", kOnSsd)}), ElementsAre(0, 1));
+  EXPECT_THAT(assigned({fussy, fussy}, {place("n1"), place("n2", kOnSsd)}), ElementsAre(1, 0));
+  // What one needs comes before what another likes.
+  EXPECT_THAT(assigned({fussy, pod("b", kSsd)}, {place("n1"), place("n2", kOnSsd)}),
+              ElementsAre(0, 1));
+}
+
 // They are drains in Slurm, which knows when they end.
 TEST(Placement, LeavesWhatANodeSuffersFromAtTheMomentToSlurm) {
   for (const std::string key : {"unschedulable", "not-ready", "unreachable", "memory-pressure"}) {
