@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "base/quantity.h"
 #include "base/text.h"
 #include "bridge/names.h"
 #include "bridge/translate/annotations.h"
@@ -19,6 +21,7 @@ using json::Value;
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
 // Of the API object by which a kubelet shows a pod of its own.
 constexpr std::string_view kMirrorAnnotation = "kubernetes.io/config.mirror";
+constexpr std::string_view kNodeUsers = "system:node:";
 
 const Value* find(const Value* object, std::string_view key) {
   return object == nullptr ? nullptr : object->find(key);
@@ -79,18 +82,55 @@ struct Asked {
   bool native_cpu = false;
   std::string dra_cpu;    // The field that asks; "": none.
   std::string gpu_class;  // The class of GPUs; "": none.
+  // Resources whose devices Slurm gives out as GPUs, and the field of the first that asks.
+  std::map<std::string, std::string, std::less<>> gpus;
 };
+
+bool is_some(const Value& amount) {
+  const auto text = amount.as_string();
+  const auto number = amount.as_int();
+  const auto quantity = text ? Quantity::parse(*text) : fail(Code::kInvalid, "");
+  return text ? !quantity || !quantity->is_zero() : number.value_or(1) != 0;
+}
+
+// Only one container can be told which devices of a class it has.
+void note_gpus(Findings& findings, Asked& asked, std::string_view resource,
+               const std::string& field) {
+  const bool first = asked.gpus.emplace(resource, field).second;
+  if (first || !resource.starts_with(kDeviceClassPrefix)) return;
+  refuse(findings, fmt::format("{}[{}]", field, resource),
+         fmt::format("{} asks for devices of this class already. Let one container have all of "
+                     "them",
+                     asked.gpus.find(resource)->second));
+}
+
+// Slurm counts them as one thing: which of them it has given out nobody would know.
+void check_one_kind(Findings& findings, const Asked& asked) {
+  if (asked.gpus.size() < 2) return;
+  const auto untyped = std::find_if(asked.gpus.begin(), asked.gpus.end(), [](const auto& one) {
+    return !one.first.starts_with(kDeviceClassPrefix);
+  });
+  if (untyped == asked.gpus.end()) return;
+  refuse(findings, fmt::format("{}[{}]", untyped->second, untyped->first),
+         fmt::format("cannot be counted by Slurm together with other devices. Ask for one kind of "
+                     "device, or say what to reserve by the annotation {}gres",
+                     kJobPrefix));
+}
 
 Asked check_devices(Findings& findings, const Value& pod, const DeviceClasses& classes) {
   Asked asked;
-  const auto look = [&](const std::string& field, std::string_view resource) {
+  const auto look = [&](const std::string& field, std::string_view resource, const Value& amount) {
     if (resource == "cpu") asked.native_cpu = true;
+    if ((resource == "nvidia.com/gpu" || resource == "amd.com/gpu") && is_some(amount)) {
+      note_gpus(findings, asked, resource, field);
+    }
     if (!resource.starts_with(kDeviceClassPrefix)) return;
     const std::string_view name = resource.substr(kDeviceClassPrefix.size());
     if (name == kCpuClass) {
       asked.dra_cpu = field;
     } else if (classes.contains(name)) {
       asked.gpu_class = name;
+      if (is_some(amount)) note_gpus(findings, asked, resource, field);
     } else {
       std::vector<std::string_view> known{kCpuClass};
       for (const auto& [one, rule] : classes) known.push_back(one);
@@ -104,11 +144,11 @@ Asked check_devices(Findings& findings, const Value& pod, const DeviceClasses& c
     const Value* const limits = amounts.find("limits");
     const Value* const requests = amounts.find("requests");
     if (limits != nullptr) {
-      for (const auto [name, amount] : limits->members()) look(field + ".limits", name);
+      for (const auto [name, amount] : limits->members()) look(field + ".limits", name, amount);
     }
     if (requests == nullptr) return;
     for (const auto [name, amount] : requests->members()) {
-      if (find(limits, name) == nullptr) look(field + ".requests", name);
+      if (find(limits, name) == nullptr) look(field + ".requests", name, amount);
     }
   });
   if (!asked.dra_cpu.empty() && asked.native_cpu) {
@@ -193,8 +233,17 @@ void warn_of_identity(Findings& findings, std::string_view ns, const JobAnnotati
   warn("partition", job.partition, identity.partition);
 }
 
+void check_gang(Findings& findings, const Value& pod) {
+  const Value* const gang = metadata(pod, "annotations", kGangAnnotation);
+  if (gang == nullptr || text(gang) == "Job" || text(gang) == "JobSet") return;
+  refuse(findings, fmt::format("metadata.annotations[{}]", kGangAnnotation),
+         fmt::format("is {}: expected Job or JobSet, whose pods then start together",
+                     quoted(text(gang))));
+}
+
 void check_annotations(Findings& findings, const Value& pod, const Asked& asked,
                        std::string_view ns, const BridgeConfig& config) {
+  // Of an owned pod the owner says what to reserve.
   if (has_controller(pod)) return;
   const auto job = parse_annotations(annotations_of(pod));
   if (!job) return refuse(findings, "metadata.annotations", job.error().to_string());
@@ -205,6 +254,7 @@ void check_annotations(Findings& findings, const Value& pod, const Asked& asked,
   };
   if (job->cpus_per_task && !asked.dra_cpu.empty()) conflict("cpu-per-task", kCpuClass);
   if (job->gres && !asked.gpu_class.empty()) conflict("gres", asked.gpu_class);
+  if (!job->gres) check_one_kind(findings, asked);
   for (const std::string& name : job->early) {
     findings.warnings.push_back(fmt::format("annotation {}: since slurm-bridge 1.0 it is {}{}",
                                             name, kJobPrefix, name.substr(kEarlyJobPrefix.size())));
@@ -224,10 +274,13 @@ bool same_amounts(const Value& before, const Value& after) {
 }  // namespace
 
 PodClaim claim_of(const Value& pod, const BridgeConfig& config) {
-  if (metadata(pod, "annotations", kMirrorAnnotation) != nullptr) return PodClaim::kOther;
   const std::string_view name = text(find(pod.find("spec"), "schedulerName"));
   if (name == config.scheduler_name) return PodClaim::kOurs;
   return name.empty() || name == kDefaultScheduler ? PodClaim::kOpen : PodClaim::kOther;
+}
+
+bool is_static(const Value& pod, std::string_view user) {
+  return user.starts_with(kNodeUsers) && metadata(pod, "annotations", kMirrorAnnotation) != nullptr;
 }
 
 Value taken_over(Value pod, const BridgeConfig& config) {
@@ -258,6 +311,7 @@ Findings validate_new(const Value& pod, std::string_view ns, const BridgeConfig&
   }
   check_spread(findings, spec);
   check_affinity(findings, spec);
+  check_gang(findings, pod);
   const Asked asked = check_devices(findings, pod, config.device_classes);
   check_annotations(findings, pod, asked, ns, config);
   return findings;
@@ -274,8 +328,13 @@ Findings validate_change(const Value& before, const Value& after, std::string_vi
   }
   if (annotations_of(before) != annotations_of(after)) {
     Findings others;  // Of a pod that is there.
-    check_annotations(findings, after, check_devices(others, after, config.device_classes), ns,
-                      config);
+    if (!same(metadata(before, "annotations", kGangAnnotation),
+              metadata(after, "annotations", kGangAnnotation))) {
+      check_gang(findings, after);
+    }
+    Asked asked = check_devices(others, after, config.device_classes);
+    asked.gpus.clear();
+    check_annotations(findings, after, asked, ns, config);
   }
   return findings;
 }

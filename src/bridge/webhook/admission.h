@@ -21,9 +21,13 @@ namespace mainspring::bridge {
 enum class PodClaim : std::uint8_t {
   kOurs,   // It names our scheduler.
   kOpen,   // It names none, or the cluster's: ours where its namespace is managed.
-  kOther,  // It names another one, or no scheduler places it (a kubelet's static pod).
+  kOther,  // It names another one.
 };
 PodClaim claim_of(const json::Value& pod, const BridgeConfig& config);
+
+// A kubelet's word for a pod of its own, which no scheduler places. Of anybody else it is none: the
+// pod would be on a node that Slurm has given to others.
+bool is_static(const json::Value& pod, std::string_view user);
 
 // The new pod as it is stored: with our scheduler's name, on no node yet, tolerating the taint of
 // our nodes.

@@ -68,9 +68,12 @@ TEST(PodClaim, IsByTheSchedulersName) {
   EXPECT_EQ(claim_of(pod(R"({"spec":{"schedulerName":"other"}})"), ours), PodClaim::kOther);
 }
 
-TEST(PodClaim, AKubeletsOwnPodIsNobodysToPlace) {
+TEST(PodClaim, AKubeletsOwnPodIsNobodysToPlaceByAKubeletsWordAlone) {
   const Value mirror = pod(R"({"metadata":{"annotations":{"kubernetes.io/config.mirror":"x"}}})");
-  EXPECT_EQ(claim_of(mirror, config()), PodClaim::kOther);
+  EXPECT_TRUE(is_static(mirror, "system:node:n1"));
+  EXPECT_FALSE(is_static(mirror, "ann"));
+  EXPECT_FALSE(is_static(pod(), "system:node:n1"));
+  EXPECT_EQ(claim_of(mirror, config()), PodClaim::kOurs);
 }
 
 TEST(TakenOver, APodGetsOurSchedulerTheTolerationAndNoNode) {
@@ -157,6 +160,43 @@ TEST(ValidateNew, ADeviceClassThatSlurmDoesNotKnowIsRefusedOnce) {
           "requests":{"deviceclass.resource.kubernetes.io/tpu.example":"1"}}}]}})"),
       refuses("spec.containers[0].resources.limits[deviceclass.resource.kubernetes.io/tpu.example]",
               "dra.cpu, gpu.example.com, gpu.nvidia.com"));
+}
+
+TEST(ValidateNew, TheDevicesOfAClassAreOneContainers) {
+  constexpr std::string_view kTwo = R"({"spec":{"containers":[
+      {"resources":{"limits":{"deviceclass.resource.kubernetes.io/gpu.nvidia.com":"1"}}},
+      {"resources":{"limits":{"deviceclass.resource.kubernetes.io/gpu.nvidia.com":"1"}}}]}})";
+  EXPECT_THAT(created(kTwo), refuses("spec.containers[1].resources.limits[deviceclass.resource."
+                                     "kubernetes.io/gpu.nvidia.com]",
+                                     "one container"));
+  EXPECT_THAT(created(R"({"spec":{"containers":[
+      {"resources":{"limits":{"deviceclass.resource.kubernetes.io/dra.cpu":"1"}}},
+      {"resources":{"limits":{"deviceclass.resource.kubernetes.io/dra.cpu":"1"}}}]}})"),
+              accepts());
+}
+
+TEST(ValidateNew, GpusThatSlurmCannotTellApartAreNotAskedForTogether) {
+  const std::string both = R"("containers":[{"resources":{"limits":
+      {"nvidia.com/gpu":"1","amd.com/gpu":"1"}}}])";
+  EXPECT_THAT(created(R"({"spec":{)" + both + "}}"),
+              refuses("spec.containers[0].resources.limits[amd.com/gpu]", "one kind of device"));
+  EXPECT_THAT(created(R"({"metadata":{"annotations":{"slurmjob.slinky.slurm.net/gres":"gpu:2"}},
+      "spec":{)" + both +
+                      "}}"),
+              accepts());
+  EXPECT_THAT(created(R"({"spec":{"containers":[{"resources":{"limits":
+      {"nvidia.com/gpu":"1","amd.com/gpu":"0"}}}]}})"),
+              accepts());
+}
+
+TEST(ValidateNew, AGangIsOfAKindThatWeKnow) {
+  constexpr std::string_view kOwned = R"("ownerReferences":[{"kind":"Job","controller":true}])";
+  EXPECT_THAT(created(R"({"metadata":{)" + std::string(kOwned) +
+                      R"(,"annotations":{"mainspring.slurm.net/gang":"job"}}})"),
+              refuses("metadata.annotations[mainspring.slurm.net/gang]", "expected Job or JobSet"));
+  EXPECT_THAT(created(R"({"metadata":{)" + std::string(kOwned) +
+                      R"(,"annotations":{"mainspring.slurm.net/gang":"Job"}}})"),
+              accepts());
 }
 
 TEST(ValidateNew, AnAnnotationDoesNotSayAgainWhatDevicesSay) {

@@ -52,7 +52,8 @@ net::Task<Result<bool>> is_managed(HooksPtr hooks, std::string ns) {
 
 Answer mutate(HooksPtr hooks, AdmissionRequest request) {
   const BridgeConfig& config = hooks->options.config;
-  if (request.operation != "CREATE" || !request.object.is_object()) {
+  if (request.operation != "CREATE" || !request.object.is_object() ||
+      is_static(request.object, request.user.username)) {
     co_return AdmissionResponse::allow();
   }
   const PodClaim claim = claim_of(request.object, config);
@@ -75,6 +76,7 @@ std::string name_of(const AdmissionRequest& request) {
 Answer validate(HooksPtr hooks, AdmissionRequest request) {
   const PodWebhookOptions& options = hooks->options;
   if (!request.object.is_object() || request.user.username == options.own_user ||
+      (request.operation == "CREATE" && is_static(request.object, request.user.username)) ||
       claim_of(request.object, options.config) != PodClaim::kOurs) {
     co_return AdmissionResponse::allow();
   }

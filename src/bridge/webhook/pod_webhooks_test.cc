@@ -139,6 +139,21 @@ TEST_F(PodWebhooks, TheBridgeItselfMayNoteTheJob) {
   EXPECT_EQ(*ask("/validate--v1-pod", kForgedPod, kOurPod, "bridge").find("allowed"), Value(true));
 }
 
+TEST_F(PodWebhooks, AStaticPodIsAKubeletsToMake) {
+  config.managed_namespaces = {"research"};
+  constexpr std::string_view kStatic = R"({"metadata":{"annotations":{
+      "kubernetes.io/config.mirror":"x"}},"spec":{"nodeName":"n1"}})";
+  const auto patched = [&](std::string_view user) {
+    return ask("/mutate--v1-pod", kStatic, "null", user).find("patch") != nullptr;
+  };
+  EXPECT_FALSE(patched("system:node:n1"));
+  EXPECT_TRUE(patched("ann"));
+  constexpr std::string_view kForged = R"({"metadata":{"annotations":{
+      "kubernetes.io/config.mirror":"x","slinky.slurm.net/slurm-node":"n1"}},"spec":{
+      "schedulerName":"slurm-bridge-scheduler"}})";
+  EXPECT_EQ(*ask("/validate--v1-pod", kForged, "null", "ann").find("allowed"), Value(false));
+}
+
 TEST_F(PodWebhooks, APodOfAnotherSchedulerIsNotJudged) {
   constexpr std::string_view kOther = R"({"metadata":{"labels":{
       "scheduler.slinky.slurm.net/slurm-jobid":"1"}},"spec":{"schedulerName":"kueue"}})";
