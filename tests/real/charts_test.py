@@ -360,7 +360,10 @@ class SlurmChartTest(ChartsTest):
             conf = one(render("slurm", values), "Controller")["spec"]["extraConf"]
             return conf.splitlines()
 
-        advised = "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=5"
+        advised = (
+            "SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,default_queue_depth=10000,"
+            "bf_interval=5,bf_max_job_test=10000,bf_continue"
+        )
         partition = [
             "NodeSet=slurm-bridge Feature=slurm-bridge",
             "PartitionName=slurm-bridge Nodes=slurm-bridge MaxTime=UNLIMITED",
