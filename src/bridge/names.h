@@ -24,6 +24,10 @@ inline constexpr std::string_view kEarlyJobPrefix = "slinky.slurm.net/";
 inline constexpr std::string_view kGangAnnotation = "mainspring.slurm.net/gang";
 // Beside the annotations for Slurm: how many pods of the gang share a node; one where it is absent.
 inline constexpr std::string_view kTasksPerNodeAnnotation = "mainspring.slurm.net/tasks-per-node";
+// The same: "true" makes pods that differ in what they need parts of a het job, so that each gets
+// nodes that suit it; "false" never. Where it is absent, that is done where no one kind of node
+// suits them all.
+inline constexpr std::string_view kHeterogeneousAnnotation = "mainspring.slurm.net/heterogeneous";
 
 // How a pod asks for devices of a class, as a resource of its containers.
 inline constexpr std::string_view kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";

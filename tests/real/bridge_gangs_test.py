@@ -143,6 +143,53 @@ class Gangs(BridgeTest):
         self.assertEqual(job["node_count"]["number"], 2)
         self.assertEqual(job["memory_per_node"]["number"], 200)
 
+    def test_09d_pods_that_differ_are_the_parts_of_a_het_job(self):
+        self.kubelet.make_external("large", cpus=32, memory="64Gi")
+        self.addCleanup(self.api.delete, "Node", None, "large")
+        self.wait(lambda: "large" in self.slurm.nodes(), "large is there")
+        spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+        self.make("PodGroup", "scheduling.k8s.io/v1alpha2", "mixed", spec)
+        group = {"schedulingGroup": {"podGroupName": "mixed"}}
+        self.pod("head", cpu="24", **group)
+        for name in ("w1", "w2"):
+            self.pod(name, cpu="2", nodeSelector={"kubernetes.io/hostname": self.nodes[name == "w2"]}, **group)  # fmt: skip
+        head, *workers = self.wait_bound("head", "w1", "w2")
+        self.assertEqual(head["spec"]["nodeName"], "large")
+        self.assertEqual([pod["spec"]["nodeName"] for pod in workers], list(self.nodes[:2]))
+        (leader,) = {pod["metadata"]["labels"][JOB_ID] for pod in (head, *workers)}
+        parts = self.slurm.call(f"job/{leader}")["jobs"]
+        self.assertEqual([part["cpus_per_task"]["number"] for part in parts], [24, 2, 2])
+        states = lambda: {part["job_state"][0] for part in self.slurm.call(f"job/{leader}")["jobs"]}  # noqa: E731
+
+        # All that is held is held until the last container is gone.
+        self.wait(lambda: self.get("w2")["status"]["phase"] == "Running", "all run")
+        self.finish("head")
+        self.stays(lambda: states() == {"RUNNING"}, lambda: f"all parts run: {states()}")
+        self.finish("w1")
+        self.finish("w2")
+        self.wait(lambda: states() == {"CANCELLED"}, lambda: f"all parts are over: {states()}")
+
+    def test_09e_who_cancels_a_het_job_ends_all_its_pods(self):
+        self.make(
+            "PodGroup",
+            "scheduling.k8s.io/v1alpha2",
+            "told",
+            {"schedulingPolicy": {"gang": {"minCount": 2}}},
+            {"mainspring.slurm.net/heterogeneous": "true"},
+        )
+        group = {"schedulingGroup": {"podGroupName": "told"}}
+        self.pod("a", cpu="4", **group)
+        self.pod("b", cpu="1", **group)
+        self.wait_bound("a", "b")
+        leader = self.job_id("a")
+        self.assertEqual(len(self.slurm.call(f"job/{leader}")["jobs"]), 2)
+        # A bridge that knows nothing of it finds the same.
+        self.restart_bridge()
+        self.stays(lambda: len(self.live_jobs()) == 2, lambda: f"two parts: {self.live_jobs()}")
+        self.cancel(leader)
+        self.wait_gone("a")
+        self.wait_gone("b")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -162,5 +162,35 @@ priorityClasses:
         self.wait_bound("p")
 
 
+class Limits(BridgeTest):
+    """Where accounting limits what users may run at once."""
+
+    cluster = "bridge-limits"
+    slurm_flags = ("--accounting",)
+    slurm_lines = ("AccountingStorageEnforce=associations,limits,qos",)
+    config = """
+identities:
+  "*": {user: alice, account: test}
+"""
+
+    @classmethod
+    def install(cls):
+        run = cls.slurm.instance.sandbox.output
+        run(["sacctmgr", "-i", "modify", "qos", "normal", "set", "MaxJobsPerUser=1"])
+
+    def test_16d_a_pod_beyond_a_limit_waits_in_the_queue(self):
+        self.pod("a")
+        self.wait_bound("a")
+        self.pod("b")
+        job = self.wait_job("b")
+        self.assertEqual(job["job_state"], ["PENDING"])
+        self.wait_says("b", f"job {job['job_id']}", "QOSMaxJobsPerUserLimit")
+        self.wait(lambda: self.get("a")["status"]["phase"] == "Running", "a runs")
+        self.finish("a")
+        (pod,) = self.wait_bound("b")
+        self.assertEqual(self.job_id("b"), str(job["job_id"]))
+        self.assertTrue(pod["spec"]["nodeName"])
+
+
 if __name__ == "__main__":
     unittest.main()

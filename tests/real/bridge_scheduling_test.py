@@ -19,6 +19,7 @@ COSCHEDULING = definition("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgro
 
 class Scheduling(BridgeTest):
     cluster = "bridge-sched"
+    slurm_lines = ("PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",)
 
     @classmethod
     def install(cls):
@@ -173,6 +174,53 @@ class Scheduling(BridgeTest):
         self.cancel(others)
         (pod,) = self.wait_bound("p")
         self.assertEqual(pod["metadata"]["labels"][JOB_ID], number)
+
+    def test_18b_what_is_no_longer_asked_for_is_taken_back(self):
+        self.api.patch("Node", None, "n1", {"metadata": {"labels": {"disk": "ssd"}}})
+        self.addCleanup(
+            self.api.patch, "Node", None, "n1", {"metadata": {"labels": {"disk": None}}}
+        )
+        others = self.fill(*self.nodes)
+        self.pod("p", nodeSelector={"disk": "ssd"}, annotations={f"{JOB}timelimit": "5"})
+        number = str(self.wait_job("p")["job_id"])
+        self.assertEqual(self.job(number)["excluded_nodes"], "n[2-4]")
+        for name in ("n2", "n3", "n4"):
+            self.api.patch("Node", None, name, {"metadata": {"labels": {"disk": "ssd"}}})
+            self.addCleanup(
+                self.api.patch, "Node", None, name, {"metadata": {"labels": {"disk": None}}}
+            )
+        self.wait(lambda: self.job(number)["excluded_nodes"] == "", "no node is excluded")
+        # A job without a limit cannot be made of one with a limit.
+        self.api.annotate("Pod", self.ns, "p", {f"{JOB}timelimit": None})
+        self.wait_ended(number)
+        again = self.wait(
+            lambda: self.job_id("p") not in ("", number) and self.job_id("p"), "another job"
+        )
+        self.assertTrue(self.job(again)["time_limit"]["infinite"])
+        self.cancel(others)
+        self.wait_bound("p")
+        # What runs is as it was when it started.
+        self.api.annotate("Pod", self.ns, "p", {f"{JOB}timelimit": "9"})
+        self.stays(lambda: self.job(again)["time_limit"]["infinite"], "no limit", 12.0)
+        self.assertEqual(self.job_id("p"), again)
+
+    def test_16c_several_partitions_may_be_named(self):
+        self.pod("p", annotations={f"{JOB}partition": "second,slurm-bridge"})
+        self.wait_bound("p")
+        self.assertIn(self.job(self.job_id("p"))["partition"], ("second", "slurm-bridge"))
+
+    def test_25e_a_host_port_is_one_pods(self):
+        port = [{"containerPort": 80, "hostPort": 18080}]
+        shared = {f"{JOB}exclusive": "false"}
+        nodes = set()
+        for name in ("a", "b", "c", "d"):
+            body = pod_spec()
+            body["containers"][0]["ports"] = port
+            meta = {"name": name, "namespace": self.ns, "annotations": shared}
+            self.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body})
+            (pod,) = self.wait_bound(name)
+            nodes.add(pod["spec"]["nodeName"])
+        self.assertEqual(nodes, set(self.nodes))
 
     def test_25a_what_cannot_start_does_not_delay_what_can(self):
         others = self.fill("n1", "n2", "n3")

@@ -25,7 +25,11 @@ bool is_terminal(const json::Value& pod) {
 class Story {
  public:
   explicit Story(std::uint64_t seed) : world_(seed) {
-    for (int i = 0; i < kNodes; ++i) world_.add_node(fmt::format("n{}", i));
+    for (int i = 0; i < kNodes; ++i) {
+      world_.add_node(fmt::format("n{}", i));
+      world_.patch(fmt::format("/api/v1/nodes/n{}", i),
+                   fmt::format(R"({{"metadata":{{"labels":{{"pool":"{}"}}}}}})", pool(i)));
+    }
   }
 
   // What went wrong; empty: nothing.
@@ -51,7 +55,10 @@ class Story {
     bool builtin = false;
     int least = 1;
     int pods = 0;
+    bool mixed = false;  // The first pod needs another node than the others.
   };
+  // Two nodes for the first pods of mixed gangs, the rest for their others.
+  static const char* pool(int node) { return node < 2 ? "a" : "b"; }
 
   bool fine() const { return world_.safety.violation().empty(); }
   void person(const std::string& what) { world_.safety.note("person: " + what); }
@@ -128,6 +135,7 @@ class Story {
   void double_job() {
     if (!world_.slurm.controller_up() || model().jobs().empty()) return;
     SlurmJob copy = std::prev(model().jobs().end())->second;
+    if (copy.leader != 0) return;
     if (copy.over() || world_.safety.doubles.contains(copy.id)) return;
     copy.state = SlurmJob::State::kPending;
     copy.nodes.clear();
@@ -200,7 +208,8 @@ class Story {
     if (is_full()) return;
     const auto wanted = static_cast<int>(2 + world_.chance.below(3));
     Group group{fmt::format("g{}", ++named_), world_.one_in(2),
-                static_cast<int>(1 + world_.chance.below(static_cast<std::uint64_t>(wanted)))};
+                static_cast<int>(1 + world_.chance.below(static_cast<std::uint64_t>(wanted))), 0,
+                world_.one_in(3)};
     person(fmt::format("creates PodGroup {} of at least {}", group.name, group.least));
     const std::string limit =
         world_.one_in(2)
@@ -222,17 +231,20 @@ class Story {
     groups_.push_back(std::move(group));
   }
   void put_member(Group& group) {
+    const std::string where =
+        !group.mixed ? "" : fmt::format("nodeSelector: {{pool: {}}},", group.pods == 0 ? "a" : "b");
     const std::string name = fmt::format("{}-{}", group.name, group.pods++);
     if (group.builtin) {
-      put_pod(name, "", fmt::format("schedulingGroup: {{podGroupName: {}}},", group.name));
+      put_pod(name, "",
+              fmt::format("schedulingGroup: {{podGroupName: {}}}, {}", group.name, where));
     } else {
-      put_pod(name, "scheduling.x-k8s.io/pod-group: " + group.name, "");
+      put_pod(name, "scheduling.x-k8s.io/pod-group: " + group.name, where);
     }
   }
   void grow_gang() {
     if (groups_.empty() || is_full()) return;
     Group& group = groups_[world_.chance.below(groups_.size())];
-    if (group.pods < kNodes) put_member(group);
+    if (group.pods < (group.mixed ? 4 : kNodes)) put_member(group);
   }
 
   void calm_down() {
@@ -283,7 +295,7 @@ class Story {
     std::set<std::uint32_t> wanted;
     std::set<std::string, std::less<>> kept;
     for (const Object& pod : world_.pods()) {
-      const std::uint32_t id = job_of_pod(*pod);
+      const std::uint32_t id = part_for(model(), job_of_pod(*pod), uid_of(*pod));
       const SlurmJob* const job = model().job(id);
       const bool lives = job != nullptr && !job->over();
       const bool waits = lives && job->state == SlurmJob::State::kPending;
@@ -293,7 +305,7 @@ class Story {
         continue;
       }
       if (is_being_deleted(*pod)) return of(*pod, "is still being deleted");
-      if (lives) wanted.insert(id);
+      if (lives) wanted.insert(job->leader == 0 ? id : job->leader);
       if (node.empty()) {
         if (lives && !waits) return of(*pod, "is not bound though its job runs");
         if (!waits && !lacks_others(*pod)) return of(*pod, "waits for nothing");
@@ -304,7 +316,9 @@ class Story {
       }
     }
     for (const auto& [id, job] : model().jobs()) {
-      if (!job.over() && !wanted.contains(id)) return fmt::format("job {} has no pods", id);
+      if (!job.over() && !wanted.contains(job.leader == 0 ? id : job.leader)) {
+        return fmt::format("job {} has no pods", id);
+      }
     }
     for (const SlurmNode& node : model().nodes()) {
       if (node.drain == kept.contains(node.name)) continue;

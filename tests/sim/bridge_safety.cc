@@ -94,6 +94,19 @@ std::vector<std::string> uids_of(const SlurmJob& job) {
   return uids;
 }
 
+std::uint32_t part_for(SlurmModel& model, std::uint32_t job, std::string_view uid) {
+  const SlurmJob* const leader = model.job(job);
+  const auto comment =
+      leader == nullptr ? fail(Code::kNotFound, "") : json::parse(leader->admin_comment);
+  const json::Value* const parts = comment ? comment->find("parts") : nullptr;
+  if (parts == nullptr || leader->leader == 0) return job;
+  const auto uids = uids_of(*leader);
+  const auto at = std::find(uids.begin(), uids.end(), uid);
+  if (at == uids.end()) return job;
+  const auto index = static_cast<std::size_t>(at - uids.begin());
+  return job + static_cast<std::uint32_t>(parts->at(index).as_int().value_or(0));
+}
+
 std::uint32_t job_of_pod(const json::Value& pod) {
   const std::string_view mark =
       text_at(pod, "/metadata/labels/scheduler.slinky.slurm.net~1slurm-jobid");
@@ -211,7 +224,8 @@ const SlurmJob* BridgeSafety::living_job(std::uint32_t id) {
 void BridgeSafety::judge_binding(const std::string& key) {
   const Object live = api_.storage().get("pods", key);
   if (!live) return;
-  Bound made{key, std::string(text_at(*live, "/spec/nodeName")), job_of_pod(*live), cpus_of(*live)};
+  Bound made{key, std::string(text_at(*live, "/spec/nodeName")),
+             part_for(slurm_api_.model(), job_of_pod(*live), uid_of(*live)), cpus_of(*live)};
   const SlurmJob* const job = slurm_api_.model().job(made.job);
   // A gang that has grown keeps what its job was asked for: this Slurm changes no such thing.
   if (job != nullptr) made.cpus = std::min(made.cpus, job->cpus_per_node);
@@ -297,7 +311,7 @@ void BridgeSafety::judge_limit(const SlurmJob& job) {
 void BridgeSafety::judge_deletion(const std::string& key, const json::Value& options) {
   const Object live = api_.storage().get("pods", key);
   if (!live || text_at(options, "/preconditions/uid") != uid_of(*live)) return;
-  const std::uint32_t id = job_of_pod(*live);
+  const std::uint32_t id = part_for(slurm_api_.model(), job_of_pod(*live), uid_of(*live));
   if (id == 0) return violate(fmt::format("{} is deleted without a job that ended", key));
   if (living_job(id) != nullptr) {
     violate(fmt::format("{} is deleted while its job {} lives", key, id));
@@ -326,6 +340,7 @@ void BridgeSafety::judge_owners(std::uint32_t id) {
   if (uids.empty()) violate(fmt::format("job {} names no pods", id));
   for (const auto& [other, one] : slurm_api_.model().jobs()) {
     if (other == id || one.over() || doubles.contains(id) || doubles.contains(other)) continue;
+    if (one.leader != 0 && one.leader == job->leader) continue;
     for (const std::string& uid : uids_of(one)) {
       if (has(uids, uid)) violate(fmt::format("pod {} has the jobs {} and {}", uid, other, id));
     }
@@ -335,10 +350,14 @@ void BridgeSafety::judge_owners(std::uint32_t id) {
 void BridgeSafety::judge_cancel(std::uint32_t id) {
   if (living_job(id) == nullptr) return;
   for (const auto& [uid, one] : bound_) {
-    if (one.job != id || kubelet_.over(uid)) continue;
+    const SlurmJob* const part = slurm_api_.model().job(one.job);
+    const bool ends = one.job == id || (part != nullptr && part->leader == id);
+    if (!ends || kubelet_.over(uid)) continue;
     violate(fmt::format("job {} is ended while {} may run on {}", id, one.name, one.node));
   }
-  ended_by_bridge_.insert(id);
+  for (const auto& [other, one] : slurm_api_.model().jobs()) {
+    if (other == id || one.leader == id) ended_by_bridge_.insert(other);
+  }
 }
 
 void BridgeSafety::look_at_pods() {

@@ -104,5 +104,7 @@ class BridgeSafety {
 std::vector<std::string> uids_of(const SlurmJob& job);
 // 0 where the pod has no mark.
 std::uint32_t job_of_pod(const json::Value& pod);
+// The part of that job that the pod is in; the job itself where it has none.
+std::uint32_t part_for(SlurmModel& model, std::uint32_t job, std::string_view uid);
 
 }  // namespace mainspring::sim

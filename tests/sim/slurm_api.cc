@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/hostlist.h"
 #include "base/text.h"
+#include "http/not_sent.h"
 #include "net/wait.h"
 #include "sim/slurm_records.h"
 
@@ -46,6 +47,11 @@ std::optional<std::int64_t> number_in(const Value& object, std::string_view key)
   return found->as_int();
 }
 
+std::optional<int> whole_in(const Value& object, std::string_view key) {
+  const auto number = number_in(object, key);
+  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
+}
+
 std::optional<std::string> text_in(const Value& object, std::string_view key) {
   const Value* const found = object.find(key);
   if (found == nullptr || !found->as_string()) return std::nullopt;
@@ -63,6 +69,14 @@ std::vector<std::string> names_in(const Value& object, std::string_view key) {
       names.push_back(std::move(name));
     }
   }
+  return names;
+}
+
+// None where the body does not say; [""] is none of them.
+std::optional<std::vector<std::string>> changed_names_in(const Value& body, std::string_view key) {
+  if (body.find(key) == nullptr) return std::nullopt;
+  auto names = names_in(body, key);
+  std::erase(names, "");
   return names;
 }
 
@@ -151,7 +165,7 @@ void SlurmApi::start_controller() {
 
 http::Task<Result<void>> SlurmApi::pass_time(const Request* request) {
   ++requests_;
-  if (!rest_up_) co_return fail(Code::kTransient, "connection refused");
+  if (!rest_up_) co_return fail(http::not_sent({Code::kTransient, "connection refused"}));
   const bool ping = request->url.path.find("/ping") != std::string::npos;
   co_return co_await net::sleep(controller_up_ || ping ? options_.latency : kControllerPatience);
 }
@@ -340,7 +354,13 @@ Response SlurmApi::read_jobs(const Target& target, const Request& request) const
 Response SlurmApi::read_job(const Target& target) const {
   const auto id = parse_integer<std::uint32_t>(target.rest[0]);
   const SlurmJob* const one = id ? model_.job(*id) : nullptr;
-  if (one != nullptr) return listed("jobs", Value::array({to_json(*one)}), target.version);
+  if (one != nullptr) {
+    Value family = Value::array({to_json(*one)});
+    for (const auto& [other, part] : model_.jobs()) {
+      if (part.leader == *id && other != *id) family.push_back(to_json(part));
+    }
+    return listed("jobs", std::move(family), target.version);
+  }
   return slurm_answer(
       SlurmRefusal{2017, "Invalid job id specified", "Unable to query JobId=" + target.rest[0],
                    "_handle_job_get", 404},
@@ -454,8 +474,9 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
                                      .comment = text_in(body, "comment"),
                                      .extra = text_in(body, "extra"),
                                      .time_limit = number_in(body, "time_limit"),
-                                     .nodes = number_in(body, "nodes"),
-                                     .partition = text_in(body, "partition")};
+                                     .nodes_wanted = whole_in(body, "nodes"),
+                                     .partition = text_in(body, "partition"),
+                                     .excluded = changed_names_in(body, "excluded_nodes")};
   const auto refused = model_.update_job(id.value_or(0), change);
   Value contents = Value::object({{"results", nullptr}});
   return refused ? slurm_answer(*refused, std::move(contents), target.version)
@@ -464,15 +485,25 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
 
 Response SlurmApi::submit(const Target& target, const Value& body, const Caller& caller) {
   const bool now = target.rest[0] == "allocate";
-  const Value* const wanted = body.find("job");
-  if (wanted == nullptr || !is_external(*wanted)) {
+  std::vector<SlurmJob> parts;
+  if (const Value* const all = body.find("jobs"); all != nullptr && !now) {
+    for (const Value& one : *all) {
+      if (is_external(one)) parts.push_back(job_in(one, caller.user));
+    }
+    if (parts.size() != all->size()) parts.clear();
+  } else if (const Value* const wanted = body.find("job"); wanted && is_external(*wanted)) {
+    parts.push_back(job_in(*wanted, caller.user));
+  }
+  if (parts.empty()) {
     return slurm_answer(
         SlurmRefusal{9000, "Query empty or not RFC7320 compliant",
                      "Populated \"script\" field is required for job submission", "_job_post"},
         Value::object(), target.version);
   }
-  SlurmJob job = job_in(*wanted, caller.user);
-  const auto refused = now ? model_.allocate_now(job) : model_.submit(job);
+  SlurmJob& job = parts.front();
+  const auto refused = now                 ? model_.allocate_now(job)
+                       : parts.size() == 1 ? model_.submit(job)
+                                           : model_.submit_het(parts);
   if (refused) return slurm_answer(*refused, Value::object(), target.version);
   Value contents = Value::object({{"job_id", job.id}, {"job_submit_user_msg", ""}});
   if (!now) contents["step_id"] = "batch";

@@ -189,7 +189,10 @@ void SlurmModel::lose_slurmd(const std::string& name) {
 
 void SlurmModel::fail_jobs_on(const std::string& node) {
   for (auto& [id, one] : jobs_) {
-    if (!one.over() && has(one.nodes, node)) end(one, SlurmJob::State::kNodeFail);
+    if (one.over() || !has(one.nodes, node)) continue;
+    for (SlurmJob* const part : parts_of(one)) {
+      if (!part->over()) end(*part, SlurmJob::State::kNodeFail);
+    }
   }
 }
 
@@ -275,9 +278,10 @@ SlurmModel::Fit SlurmModel::place(const SlurmJob& job, std::vector<std::string>&
   return nodes.size() == wanted ? Fit::kNow : Fit::kLater;
 }
 
-SlurmModel::Refused SlurmModel::submit(SlurmJob& job) {
+SlurmModel::Refused SlurmModel::check(const SlurmJob& job, std::string_view description,
+                                      std::string_view source) const {
   const auto refused = [&](int number, std::string_view error) {
-    return SlurmRefusal{number, error, "Batch job submission failed", "slurm_submit_batch_job()"};
+    return SlurmRefusal{number, error, std::string(description), source};
   };
   for (const std::string& name : job.required) {
     if (node(name) == nullptr) return refused(2018, kBadNode);
@@ -285,6 +289,20 @@ SlurmModel::Refused SlurmModel::submit(SlurmJob& job) {
   if (partition(job.partition) == nullptr) return refused(2000, "Invalid partition name specified");
   std::vector<std::string> nodes;
   if (place(job, nodes) == Fit::kNever) return refused(2014, kUnavailable);
+  return std::nullopt;
+}
+
+bool SlurmModel::is_over_limit(const SlurmJob& job) const {
+  if (most_running_ == 0) return false;
+  return std::count_if(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+           return one.second.state == SlurmJob::State::kRunning && one.second.user == job.user;
+         }) >= most_running_;
+}
+
+SlurmModel::Refused SlurmModel::submit(SlurmJob& job) {
+  if (auto refused = check(job, "Batch job submission failed", "slurm_submit_batch_job()")) {
+    return refused;
+  }
   job.id = next_id_++;
   job.submitted = seconds_now();
   job_changed(jobs_.emplace(job.id, job).first->second);
@@ -292,23 +310,43 @@ SlurmModel::Refused SlurmModel::submit(SlurmJob& job) {
   return std::nullopt;
 }
 
-SlurmModel::Refused SlurmModel::allocate_now(SlurmJob& job) {
-  const auto refused = [&](int number, std::string_view error) {
-    return SlurmRefusal{number, error, "Job allocation request failed",
-                        "slurm_allocate_resources_blocking()"};
-  };
-  for (const std::string& name : job.required) {
-    if (node(name) == nullptr) return refused(2018, kBadNode);
+SlurmModel::Refused SlurmModel::submit_het(std::vector<SlurmJob>& parts) {
+  for (const SlurmJob& part : parts) {
+    if (auto refused = check(part, "Batch job submission failed", "slurm_submit_batch_het_job()")) {
+      return refused;
+    }
   }
-  if (partition(job.partition) == nullptr) return refused(2000, "Invalid partition name specified");
+  const std::uint32_t leader = next_id_;
+  for (SlurmJob& part : parts) {
+    part.id = next_id_++;
+    part.leader = leader;
+    part.submitted = seconds_now();
+    job_changed(jobs_.emplace(part.id, part).first->second);
+  }
+  want_schedule();
+  return std::nullopt;
+}
+
+SlurmModel::Refused SlurmModel::allocate_now(SlurmJob& job) {
+  constexpr std::string_view kDescription = "Job allocation request failed";
+  constexpr std::string_view kSource = "slurm_allocate_resources_blocking()";
+  const auto refused = [&](int number, std::string_view error) {
+    return SlurmRefusal{number, error, std::string(kDescription), kSource};
+  };
+  if (auto wrong = check(job, kDescription, kSource)) return wrong;
   std::vector<std::string> nodes;
   const Fit fit = place(job, nodes);
-  if (fit == Fit::kNever) return refused(2014, kUnavailable);
   const bool overtakes = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
     return one.second.state == SlurmJob::State::kPending && !one.second.held &&
-           one.second.partition == job.partition && !must_wait(one.second);
+           one.second.partition == job.partition && !must_wait(one.second) &&
+           !is_over_limit(one.second);
   });
   if (overtakes) return refused(2013, "Immediate execution impossible, insufficient priority");
+  if (is_over_limit(job)) {
+    return refused(2050,
+                   "Job violates accounting/QOS policy (job submit limit, user's size and/or "
+                   "time limits)");
+  }
   if (must_wait(job)) {
     return refused(2068, "Required node not available (down, drained or reserved)");
   }
@@ -320,13 +358,40 @@ SlurmModel::Refused SlurmModel::allocate_now(SlurmJob& job) {
   return std::nullopt;
 }
 
-void SlurmModel::start(SlurmJob& job, std::vector<std::string> nodes) {
+std::vector<SlurmJob*> SlurmModel::parts_of(SlurmJob& job) {
+  if (job.leader == 0) return {&job};
+  std::vector<SlurmJob*> parts;
+  for (auto& [id, one] : jobs_) {
+    if (one.leader == job.leader) parts.push_back(&one);
+  }
+  return parts;
+}
+
+void SlurmModel::occupy(const SlurmJob& job, const std::vector<std::string>& nodes, int sign) {
   for (const std::string& name : nodes) {
     SlurmNode& one = *find_node(name);
-    one.used_cpus += whole_cores(job.cpus_per_node, one);
-    one.used_memory += memory_on(job, one);
-    ++one.running;
+    one.used_cpus += sign * whole_cores(job.cpus_per_node, one);
+    one.used_memory += sign * memory_on(job, one);
+    one.running += sign;
   }
+}
+
+// All of them or none.
+void SlurmModel::start_together(const std::vector<SlurmJob*>& parts) {
+  std::vector<std::vector<std::string>> given;
+  for (SlurmJob* const part : parts) {
+    std::vector<std::string> nodes;
+    if (place(*part, nodes) != Fit::kNow) break;
+    occupy(*part, nodes, 1);
+    given.push_back(std::move(nodes));
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) occupy(*parts[i], given[i], -1);
+  if (given.size() < parts.size()) return;
+  for (std::size_t i = 0; i < given.size(); ++i) start(*parts[i], std::move(given[i]));
+}
+
+void SlurmModel::start(SlurmJob& job, std::vector<std::string> nodes) {
+  occupy(job, nodes, 1);
   job.nodes = std::move(nodes);
   job.state = SlurmJob::State::kRunning;
   job.started = seconds_now();
@@ -336,12 +401,7 @@ void SlurmModel::start(SlurmJob& job, std::vector<std::string> nodes) {
 
 void SlurmModel::end(SlurmJob& job, SlurmJob::State state) {
   if (job.state == SlurmJob::State::kRunning) {
-    for (const std::string& name : job.nodes) {
-      SlurmNode& one = *find_node(name);
-      one.used_cpus -= whole_cores(job.cpus_per_node, one);
-      one.used_memory -= memory_on(job, one);
-      --one.running;
-    }
+    occupy(job, job.nodes, -1);
     node_changed();
     want_schedule();
   }
@@ -353,9 +413,19 @@ void SlurmModel::end(SlurmJob& job, SlurmJob::State state) {
 SlurmModel::Refused SlurmModel::cancel(std::uint32_t id) {
   const auto it = jobs_.find(id);
   if (it == jobs_.end()) return SlurmRefusal{2017, kBadJob, std::string(kBadJob), "", 200};
-  if (it->second.over())
+  SlurmJob& job = it->second;
+  const bool whole = job.leader == id;
+  const auto parts = whole ? parts_of(job) : std::vector<SlurmJob*>{&job};
+  if (std::all_of(parts.begin(), parts.end(), [](const SlurmJob* part) { return part->over(); })) {
     return SlurmRefusal{2021, kAlreadyOver, std::string(kAlreadyOver), "", 200};
-  end(it->second, SlurmJob::State::kCancelled);
+  }
+  if (!whole && job.leader != 0 && job.state == SlurmJob::State::kPending) {
+    constexpr std::string_view kNotWhole = "Only the whole het job can be signalled";
+    return SlurmRefusal{2108, kNotWhole, std::string(kNotWhole), "", 200};
+  }
+  for (SlurmJob* const part : parts) {
+    if (!part->over()) end(*part, SlurmJob::State::kCancelled);
+  }
   return std::nullopt;
 }
 
@@ -376,7 +446,8 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
   if (change.extra) job.extra = *change.extra;
   if (change.time_limit) job.time_limit = *change.time_limit;
   if (job.state == SlurmJob::State::kPending) {
-    if (change.nodes) job.nodes_wanted = static_cast<int>(*change.nodes);
+    if (change.nodes_wanted) job.nodes_wanted = *change.nodes_wanted;
+    if (change.excluded) job.excluded = *change.excluded;
     if (change.partition) job.partition = *change.partition;
     want_schedule();
   }
@@ -474,9 +545,8 @@ void SlurmModel::want_schedule() {
 
 void SlurmModel::schedule() {
   for (auto& [id, job] : jobs_) {
-    if (job.state != SlurmJob::State::kPending || job.held) continue;
-    std::vector<std::string> nodes;
-    if (place(job, nodes) == Fit::kNow) start(job, std::move(nodes));
+    if (job.state != SlurmJob::State::kPending || job.held || is_over_limit(job)) continue;
+    if (job.leader == 0 || job.leader == id) start_together(parts_of(job));
   }
 }
 

@@ -6,8 +6,9 @@
 // time limits, old jobs forgotten) happens at the time it was due, when somebody next looks.
 //
 // It has what external jobs and external nodes need, and of nodes with a slurmd that they register
-// and fall silent. There are no batch scripts, no steps, no arrays, no accounting and no backfill:
-// a job that cannot start lets the next one try.
+// and fall silent. The parts of a het job start and are cancelled together. There are no batch
+// scripts, no steps, no arrays, no accounting but a limit, and no backfill: a job that cannot start
+// lets the next one try.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +60,7 @@ struct SlurmPartition {
 struct SlurmJob {
   enum class State : std::uint8_t { kPending, kRunning, kCancelled, kTimeout, kNodeFail };
   std::uint32_t id = 0;
+  std::uint32_t leader = 0;  // Of the het job that it is a part of; 0: of none.
   State state = State::kPending;
   std::string name, partition, user, admin_comment, comment, extra;
   int nodes_wanted = 1, cpus_per_node = 1;
@@ -96,6 +98,11 @@ class SlurmModel {
   SlurmModel(WallTime now, Options options);
 
   void on_change(OnChange action) { on_change_ = std::move(action); }
+  // A limit on the running jobs of one user, as a QOS has it; 0: any number.
+  void set_most_running(int most) {
+    most_running_ = most;
+    want_schedule();
+  }
   // Lets everything happen that was due by `now`.
   void advance(WallTime now);
   // As after kill -9 and a new start: another run of slurmctld that knows what it had saved.
@@ -122,6 +129,8 @@ class SlurmModel {
 
   // The job gets its id here.
   Refused submit(SlurmJob& job);
+  // One job of several parts, which have numbers in a row.
+  Refused submit_het(std::vector<SlurmJob>& parts);
   Refused allocate_now(SlurmJob& job);
   // A node that it requires is drained, down or reserved.
   bool must_wait(const SlurmJob& job) const;
@@ -131,8 +140,9 @@ class SlurmModel {
     std::optional<std::string> admin_comment, comment, extra;
     std::optional<std::int64_t> time_limit;
     // Of one that waits.
-    std::optional<std::int64_t> nodes;
+    std::optional<int> nodes_wanted;
     std::optional<std::string> partition;
+    std::optional<std::vector<std::string>> excluded;
   };
   Refused update_job(std::uint32_t id, const JobChange& change);
 
@@ -167,6 +177,11 @@ class SlurmModel {
   const SlurmPartition* partition(std::string_view name) const;
   // Which nodes it would get; why not, if none.
   Fit place(const SlurmJob& job, std::vector<std::string>& nodes) const;
+  Refused check(const SlurmJob& job, std::string_view description, std::string_view source) const;
+  bool is_over_limit(const SlurmJob& job) const;
+  std::vector<SlurmJob*> parts_of(SlurmJob& job);
+  void start_together(const std::vector<SlurmJob*>& parts);
+  void occupy(const SlurmJob& job, const std::vector<std::string>& nodes, int sign);
   void start(SlurmJob& job, std::vector<std::string> nodes);
   void end(SlurmJob& job, SlurmJob::State state);
   void fail_jobs_on(const std::string& node);
@@ -188,6 +203,7 @@ class SlurmModel {
   std::map<std::uint32_t, SlurmJob> jobs_;
   std::map<std::string, SlurmReservation> reservations_;
   std::uint32_t next_id_ = 1;
+  int most_running_ = 0;
   std::optional<WallTime> schedule_at_;
 };
 

@@ -136,7 +136,9 @@ Value to_json(const SlurmJob& job) {
        {"submit_time", slurm_number(job.submitted)},
        {"eligible_time", slurm_number(job.submitted)},
        {"start_time", slurm_number(job.started)},
-       {"end_time", slurm_number(job.ended)}});
+       {"end_time", slurm_number(job.ended)},
+       {"het_job_id", slurm_number(job.leader)},
+       {"het_job_offset", slurm_number(job.leader == 0 ? 0 : job.id - job.leader)}});
   return made;
 }
 

@@ -38,16 +38,20 @@ std::vector<PodPtr> without(std::vector<PodPtr> all, const std::vector<PodPtr>& 
 Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   auto names = expand_hostlist(job->nodes);
   if (!names) co_return fail(std::move(names).error());
-  const std::vector<Place> nodes = submission_.places(*names);
   // Slurm may give fewer nodes than there are pods, down to what the gang needs at least. The
   // others are a job of their own.
-  const std::size_t room = nodes.size() * static_cast<std::size_t>(std::max<std::int64_t>(
-                                              job->tasks_per_node.value_or(1), 1));
+  const std::size_t room = names->size() * static_cast<std::size_t>(std::max<std::int64_t>(
+                                               job->tasks_per_node.value_or(1), 1));
   // Those that are over have left their node.
   std::erase_if(all, [&](const PodPtr& pod) { return stage(*pod) == PodStage::kGone; });
-  if (all.size() > room) MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
+  if (is_het(*job)) {
+    leave_out_others(*job, all);
+    leave_out_others(*job, unbound);
+  } else if (all.size() > room) {
+    MS_CO_CHECK(co_await keep(job->id, room, &unbound, &all));
+  }
   Pods bound = without(all, unbound);
-  auto node_of = co_await choose_nodes(job->id, nodes, unbound, all);
+  auto node_of = co_await find_nodes(job, unbound, all);
   if (!node_of) {
     co_return co_await cannot_bind(job->id, std::move(unbound), std::move(bound), node_of.error());
   }
@@ -74,24 +78,15 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   co_return co_await all_bound(id, all.front());
 }
 
-Task<Result<GangSync::NodeOf>> GangSync::choose_nodes(slurm::JobId job, std::vector<Place> nodes,
-                                                      Pods unbound, Pods all) {
+Task<Result<GangSync::NodeOf>> GangSync::find_nodes(JobPtr job, Pods unbound, Pods all) {
   // Those that have a node stay there, wherever their volumes are.
   MS_CO_TRY(std::vector<VolumeNodes> wanted, co_await volumes_.nodes_of(unbound));
   std::map<PodPtr, VolumeNodes> by_pod;
   for (std::size_t i = 0; i < unbound.size(); ++i) by_pod[unbound[i]] = std::move(wanted[i]);
   std::vector<VolumeNodes> volumes;
-  std::vector<std::string> given;
-  for (const PodPtr& pod : all) {
-    volumes.push_back(std::move(by_pod[pod]));
-    given.emplace_back(recent_.given(pod->meta.uid, job));
-  }
-  MS_CO_TRY(const auto chosen, assign(all, volumes, nodes, world_.config.scheduler_name, given));
-  NodeOf node_of;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    node_of.emplace(all[i]->meta.uid, nodes[chosen[i]].node->meta.name);
-  }
-  co_return node_of;
+  volumes.reserve(all.size());
+  for (const PodPtr& pod : all) volumes.push_back(std::move(by_pod[pod]));
+  co_return choose_nodes(*job, all, volumes);
 }
 
 // Of the pods without a node, only as many as there is room for stay with the job.

@@ -13,10 +13,17 @@ using control::Requeue;
 // are on their way out: so it is tried for a while.
 Task<Result<std::optional<Requeue>>> GangSync::promise_devices(JobPtr job, Pods unbound, Pods bound,
                                                                NodeOf node_of) {
-  std::vector<DeviceClaims::Placed> placed;
-  placed.reserve(unbound.size());
-  for (const PodPtr& pod : unbound) placed.push_back({pod, node_of.at(pod->meta.uid)});
-  auto promised = co_await devices_.promise(job, std::move(placed));
+  const auto parts = submission_.parts_of(*job);
+  const auto members = by_part(*job, unbound);
+  Result<void> promised;
+  for (std::size_t i = 0; promised && i < parts.size(); ++i) {
+    std::vector<DeviceClaims::Placed> placed;
+    placed.reserve(members[i].size());
+    for (const std::size_t pod : members[i]) {
+      placed.push_back({unbound[pod], node_of.at(unbound[pod]->meta.uid)});
+    }
+    promised = co_await devices_.promise(parts[i], std::move(placed));
+  }
   if (promised) co_return std::optional<Requeue>();
   const Error error = std::move(promised).error();
   if (is_uncertain(error) || error.code() == Code::kThrottled) co_return fail(error);

@@ -30,7 +30,10 @@ constexpr Duration kSayAgain = minutes(1);
 }  // namespace
 
 void GangSync::unfollow(slurm::JobId job) {
-  if (const auto note = notes_.find(job); note != notes_.end()) note->second.interest.reset();
+  const auto note = notes_.find(job);
+  if (note == notes_.end()) return;
+  note->second.interest.reset();
+  note->second.parts.clear();
 }
 
 void GangSync::note_outcome(slurm::JobId job, const Roll& roll) {
@@ -64,7 +67,7 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
   if (const auto note = notes_.find(job); note != notes_.end()) {
     const Outcome& outcome = note->second.outcome;
     // How a job ends that we end is no news.
-    note->second.interest.reset();
+    unfollow(job);
     if (outcome.is_worth_telling()) {
       const auto noted =
           co_await slurm::Jobs(world_.slurm).update(job, {.comment = outcome.text()});
@@ -72,9 +75,19 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
       if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
     }
   }
-  auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(job);
-  if (!cancelled && cancelled.error().code() != Code::kNotFound) {
-    co_return fail(std::move(cancelled).error());
+  // With the first part of a het job all of them end. Where that one is over, the others are not.
+  std::vector<slurm::JobId> ends{job};
+  const auto record = world_.cache.jobs().get({}, job.text());
+  if (record && record->state.has_ended()) {
+    for (const JobPtr& part : submission_.parts_of(*record)) {
+      if (!part->state.has_ended()) ends.push_back(part->id);
+    }
+  }
+  for (const slurm::JobId each : ends) {
+    auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(each);
+    if (!cancelled && cancelled.error().code() != Code::kNotFound) {
+      co_return fail(std::move(cancelled).error());
+    }
   }
   co_return Result<void>();
 }
@@ -236,12 +249,15 @@ std::vector<GangSync::Unclaimed> GangSync::unclaimed() const {
     if (job->state.has_ended() || job->submit_time.value_or(now) + 60 > now) return;
     const auto owners = owners_in(*job);
     if (!owners || owners->uids.empty() || owners->cluster != world_.cluster_id()) return;
+    // The parts of a het job end with its first, as long as that one lives.
+    const auto leader = world_.cache.jobs().get({}, leader_of(*job).text());
+    if (leader && leader->id != job->id && !leader->state.has_ended()) return;
     Unclaimed one{job->id, {}};
     for (std::size_t i = 0; i < owners->uids.size(); ++i) {
       const auto mark = marks.find(owners->uids[i]);
       if (mark == marks.end()) {
         one.absent.emplace_back(owners->pods[i], owners->uids[i]);
-      } else if (!mark->second || mark->second == job->id) {
+      } else if (!mark->second || mark->second == leader_of(*job)) {
         return;
       }
     }

@@ -9,6 +9,7 @@
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/job.h"
 #include "bridge/translate/reason.h"
+#include "slurm/errors.h"
 #include "slurm/jobs.h"
 
 namespace mainspring::bridge {
@@ -139,22 +140,22 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
         "namespace kube-system: not found, and its UID marks our jobs in Slurm; allow us "
         "to read it");
   }
+  facts.shape.pods = pods;
   if (std::any_of(pods.begin(), pods.end(),
                   [this](const PodPtr& pod) { return unsure_.contains(pod->meta.uid); })) {
-    const auto lost = co_await submission_.find_lost(pods);
+    const auto lost = co_await submission_.find_lost(pods, submission_.user_of(facts.shape));
     if (!lost) co_return co_await cannot_ask(key, pods, lost.error());
-    if (*lost) MS_CO_CHECK(co_await world_.cache.refresh_job(**lost));
+    if (*lost) MS_CO_CHECK(co_await world_.cache.refresh_job(*lost));
     set_unsure(pods, false);
-    // Now that it is known, the pods are gathered as the job's.
-    if (*lost) co_return Requeue{Duration::zero()};
   }
+  MS_CO_TRY(const bool adopted, co_await adopt_by_user(facts.shape));
+  if (adopted) co_return Requeue{Duration::zero()};
   auto volumes = co_await volumes_.nodes_of(pods);
   if (!volumes) {
     const Duration again = pause(key);
     MS_CO_CHECK(co_await show(pods, volumes.error().to_string()));
     co_return Requeue{again};
   }
-  facts.shape.pods = pods;
   auto prepared = submission_.prepare(facts.shape, *volumes);
   if (!prepared || !prepared->impossible.empty()) {
     const std::string text = prepared ? prepared->impossible : prepared.error().to_string();
@@ -166,12 +167,13 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   for (const std::string& warning : prepared->warnings) {
     tell(pods, EventType::kWarning, "Deprecated", warning);
   }
-  std::string sent = to_text(slurm::to_json(prepared->request));
   set_unsure(pods, true);
-  auto job = co_await submission_.start(std::move(prepared->request));
+  auto job = co_await submission_.start(*std::move(prepared));
   if (!job) {
+    if (!is_uncertain(job.error()) || !slurm::may_have_been_sent(job.error())) {
+      set_unsure(pods, false);
+    }
     if (is_uncertain(job.error())) co_return co_await cannot_ask(key, pods, job.error());
-    set_unsure(pods, false);
     const Refusal refusal = refusal_text(job.error());
     const Duration again = pause(key);
     tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
@@ -179,7 +181,23 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
     co_return Requeue{again};
   }
   refusals_.erase(gang_text(key));
-  co_return co_await started(std::move(key), *job, std::move(pods), std::move(sent));
+  co_return co_await started(std::move(key), *std::move(job), std::move(pods));
+}
+
+// Jobs that are theirs by the word of the user whom their owner names, whom gather() does not know.
+// True where there were any: their pods are gathered as the job's then.
+Task<Result<bool>> GangSync::adopt_by_user(Gang gang) {
+  const auto user = submission_.user_of(gang);
+  bool any = false;
+  for (const PodPtr& pod : gang.pods) {
+    const slurm::JobId job = submission_.find({pod}, user);
+    if (!job) continue;
+    MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+    if (!record || record->state.has_ended()) continue;
+    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, ""));
+    any = true;
+  }
+  co_return any;
 }
 
 // Slurm may be away for long, and the pods say so. One call that failed is not worth a write.
@@ -191,11 +209,13 @@ Task<Result<Requeue>> GangSync::cannot_ask(Key key, Pods pods, Error error) {
 }
 
 // There is a job for these pods; where it runs already, so do they.
-Task<Result<Requeue>> GangSync::started(Key key, slurm::JobId job, Pods pods, std::string sent) {
+Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
+  const slurm::JobId job = made.job;
   MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+  if (record) MS_CO_CHECK(co_await submission_.in_step(record));
   set_unsure(pods, false);
   Note& note = follow(job);
-  note.sent = std::move(sent);
+  note.sent = std::move(made.parts);
   note.asked = world_.manager.executor().now();
   if (record && record->state.holds_resources()) co_return co_await place(record, pods, pods);
   MS_CO_CHECK(co_await for_all(
@@ -213,20 +233,27 @@ Task<Result<void>> GangSync::wait_closely(slurm::JobId job) {
   co_return Result<void>();
 }
 
-// What its owners want may have changed since it was asked for. The job as it is then.
+// What its owners want may have changed since it was asked for. The job as it is then; null where
+// it was withdrawn.
 Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang wanted) {
   wanted.pods = pods;
   auto volumes = co_await volumes_.nodes_of(pods);
-  auto prepared = volumes ? submission_.prepare(wanted, *volumes) : fail(volumes.error());
+  auto prepared = volumes ? submission_.prepare(wanted, *volumes, submission_.parts_of(*job).size())
+                          : fail(volumes.error());
   if (!prepared) {
     tell(pods, EventType::kWarning, "CannotBeScheduled", prepared.error().to_string());
     co_return job;
   }
-  std::string text = to_text(slurm::to_json(prepared->request));
-  if (notes_[job->id].sent == text) co_return job;
-  auto changed = co_await submission_.change(job->id, std::move(prepared->request));
+  JobChanges changes = submission_.changes(*job, notes_[job->id].sent, *prepared);
+  if (!changes.anew.empty()) {
+    MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods), std::move(changes.anew)));
+    co_return JobPtr();
+  }
+  if (changes.updates.empty()) co_return job;
+  JobRequests parts = changes.parts;
+  auto changed = co_await submission_.change(std::move(changes));
   if (changed) {
-    notes_[job->id].sent = std::move(text);
+    notes_[job->id].sent = std::move(parts);
     MS_CO_CHECK(co_await for_all(pods, [this, id = job->id](PodPtr pod) {
       return mark_pod(&world_, std::move(pod), id, "");
     }));
@@ -237,7 +264,7 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     // Not again before something else is wanted, where the same would be refused again, as by what
     // an administrator has done to the job.
     const bool lasting = refusal.lasting || changed.error().code() == Code::kConflict;
-    if (lasting) notes_[job->id].sent = std::move(text);
+    if (lasting) notes_[job->id].sent = std::move(parts);
     tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
   }
   co_return co_await world_.cache.refresh_job(job->id);
@@ -293,6 +320,17 @@ Task<Result<Requeue>> GangSync::say_why(JobPtr job, Pods pods) {
   std::string text = note.said;
   MS_CO_CHECK(co_await show(std::move(pods), std::move(text)));
   co_return Requeue{until_next_look()};
+}
+
+// The marks go first, as wherever a job is given up: without them it would be found again.
+Task<Result<void>> GangSync::ask_anew(slurm::JobId job, Pods pods, std::string why) {
+  tell(pods, EventType::kNormal, "SlurmJobReplaced",
+       fmt::format("Slurm job {} is withdrawn and asked for anew: {}", job.text(), why));
+  MS_CO_CHECK(
+      co_await for_all(std::move(pods), [this](PodPtr pod) { return unmark(std::move(pod)); }));
+  MS_CO_CHECK(co_await finish(job));
+  drop_note(job);
+  co_return Result<void>();
 }
 
 }  // namespace mainspring::bridge

@@ -59,7 +59,7 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   Joining out;
   const auto names = expand_hostlist(job->nodes);
   if (!names) co_return out;
-  std::vector<Place> nodes = submission_.places(*names);
+  std::vector<Place> nodes = submission_.places(*names, free);
   const auto each =
       static_cast<std::size_t>(std::max<std::int64_t>(job->tasks_per_node.value_or(1), 1));
   Pods all = call_roll(job->id, job, std::move(members)).at_work();
@@ -89,7 +89,9 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   if (!volumes) co_return out;
   facts->shape.pods = all;
   const auto prepared = submission_.prepare(facts->shape, *volumes);
-  if (!prepared || !is_enough(*job, prepared->request)) co_return out;
+  if (!prepared || prepared->parts.size() != 1 || !is_enough(*job, prepared->parts.front())) {
+    co_return out;
+  }
   given.resize(all.size());
   const auto chosen = assign(all, *volumes, nodes, world_.config.scheduler_name, given);
   if (!chosen) co_return out;
@@ -100,10 +102,12 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   co_return out;
 }
 
-// Null where nobody may be let into the job: a gang all of whose members are ending begins anew.
+// Null where nobody may be let into the job: a gang all of whose members are ending begins anew,
+// and in a het job each node is for pods of one kind.
 GangSync::JobPtr GangSync::joinable(slurm::JobId job, const Pods& members) const {
   JobPtr record = world_.cache.jobs().get({}, job.text());
-  if (!record || !record->state.is_running() || living_in(job, members) == 0) return nullptr;
+  if (!record || is_het(*record) || !record->state.is_running()) return nullptr;
+  if (living_in(job, members) == 0) return nullptr;
   return record;
 }
 

@@ -107,7 +107,7 @@ void GangSync::watch(control::Controller& queue) {
   queue.wait_for(world_.cache.jobs());
   world_.cache.jobs().add_handler([this, &queue](const auto& before, const auto& after) {
     const slurm::Job& job = after ? *after : *before;
-    for (const PodPtr& pod : world_.pods.find(by_job_, job.id.text())) {
+    for (const PodPtr& pod : world_.pods.find(by_job_, leader_of(job).text())) {
       queue.enqueue(Key{pod->meta.ns, gang_of(*pod).id()}, control::Priority::kHigh);
     }
   });
@@ -154,15 +154,15 @@ GangSync::Gathered GangSync::gather(const Key& key) const {
     if (now == PodStage::kWaiting) {
       if (!pod->spec->scheduling_gates.empty()) continue;
       // Look before submitting: an earlier self of ours may have done it.
-      if (const JobPtr earlier = submission_.find({pod})) {
-        out.found[earlier->id].push_back(pod);
+      if (const slurm::JobId earlier = submission_.find({pod})) {
+        out.found[earlier].push_back(pod);
       } else {
         out.free.push_back(pod);
       }
-    } else if (const JobPtr own = submission_.find({pod})) {
+    } else if (const slurm::JobId own = submission_.find({pod})) {
       // Somebody took the mark off a pod that holds a place, or it was bound without.
-      out.by_job[own->id].push_back(pod);
-      out.unmarked.emplace_back(pod, own->id);
+      out.by_job[own].push_back(pod);
+      out.unmarked.emplace_back(pod, own);
     } else if (now == PodStage::kOver || now == PodStage::kGone) {
       out.spent.push_back(pod);
     }
@@ -272,16 +272,23 @@ Task<Result<Requeue>> GangSync::reconcile(Key key) {
 Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job, Pods pods) {
   if (auto found = world_.cache.jobs().get({}, job.text())) {
     const Claim claim(*found);
-    if (std::none_of(pods.begin(), pods.end(),
-                     [&](const PodPtr& pod) { return claim.denies(*pod); })) {
+    const bool denied = std::any_of(pods.begin(), pods.end(),
+                                    [&](const PodPtr& pod) { return claim.denies(*pod); });
+    if (!denied) {
+      const auto whole = co_await submission_.in_step(found);
+      // It may have changed while its parts were asked for.
+      found = world_.cache.jobs().get({}, job.text());
+      if (!whole || !*whole || !found) co_return JobKnowledge{};
       co_return JobKnowledge{JobKnowledge::Kind::kPresent, std::move(found)};
     }
   }
   // Only its own word counts: a list may be older than the job, or than what it says of its pods.
   auto asked = co_await world_.cache.refresh_job(job);
   if (!asked) co_return JobKnowledge{};
-  if (*asked) co_return JobKnowledge{JobKnowledge::Kind::kPresent, *std::move(asked)};
-  co_return JobKnowledge{JobKnowledge::Kind::kForgotten, nullptr};
+  if (!*asked) co_return JobKnowledge{JobKnowledge::Kind::kForgotten, nullptr};
+  const auto whole = co_await submission_.in_step(*asked);
+  if (!whole || !*whole) co_return JobKnowledge{};
+  co_return JobKnowledge{JobKnowledge::Kind::kPresent, *std::move(asked)};
 }
 
 // Who of the pods that carry the job's mark is what to it.
@@ -328,7 +335,7 @@ JobPlan GangSync::plan(const Roll& roll, slurm::JobId job, const JobKnowledge& k
   if (!roll.members.empty()) {
     std::vector<Member> all = roll.members;
     all.insert(all.end(), roll.others.begin(), roll.others.end());
-    plan = plan_job(all, known, least);
+    plan = plan_of(all, known, least);
     plan.cancel = plan.cancel && !roll.others_wait;
   }
   // Whoever is in another gang by now is ended there. And a job that ended says nothing of pods
@@ -399,6 +406,12 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
 GangSync::Note& GangSync::follow(slurm::JobId job) {
   Note& note = notes_[job];
   if (!note.interest) note.interest = world_.cache.follow(job);
+  const auto record = world_.cache.jobs().get({}, job.text());
+  if (record && is_het(*record) && note.parts.empty()) {
+    for (const JobPtr& part : submission_.parts_of(*record)) {
+      if (part->id != job) note.parts.push_back(world_.cache.follow(part->id));
+    }
+  }
   return note;
 }
 

@@ -44,11 +44,12 @@ class GangSync {
   // What is kept of a job while pods carry its id.
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
-    std::string sent;      // The request that Slurm has, where we know it.
-    TimePoint asked{};     // When it was asked for, where we did.
-    bool told = false;     // Its end, to the pods.
-    bool may_end = false;  // The limit has let it through.
-    Outcome outcome;       // Of its pods so far.
+    std::vector<slurm::Cache::Interest> parts;  // The same in its further parts.
+    JobRequests sent;                           // What Slurm has, where we know it.
+    TimePoint asked{};                          // When it was asked for, where we did.
+    bool told = false;                          // Its end, to the pods.
+    bool may_end = false;                       // The limit has let it through.
+    Outcome outcome;                            // Of its pods so far.
     // While it waits: when Slurm was last asked why, and what the pods were told of that.
     std::optional<TimePoint> looked, said_at, event_at;
     std::string reason, said;
@@ -67,10 +68,12 @@ class GangSync {
     // Those that have a node of the job or want one.
     Pods at_work() const;
   };
-  // Pods that a job has nodes for, and which, by UID.
+  // Pods by UID, with their nodes.
+  using NodeOf = std::map<std::string, std::string>;
+  // Pods that a job has nodes for.
   struct Joining {
     Pods pods;
-    std::map<std::string, std::string> node_of;
+    NodeOf node_of;
   };
   struct Gathered {
     std::map<slurm::JobId, Pods> by_job;
@@ -125,12 +128,22 @@ class GangSync {
                                       std::size_t elsewhere);
   Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
   Task<Result<control::Requeue>> cannot_ask(control::Key key, Pods pods, Error error);
-  Task<Result<control::Requeue>> started(control::Key key, slurm::JobId job, Pods pods,
-                                         std::string sent);
+  Task<Result<bool>> adopt_by_user(Gang gang);
+  Task<Result<control::Requeue>> started(control::Key key, Started made, Pods pods);
+  Task<Result<void>> ask_anew(slurm::JobId job, Pods pods, std::string why);
   Task<Result<control::Requeue>> wait(JobPtr job, Pods pods, Result<GangFacts> facts);
   Task<Result<JobPtr>> update(JobPtr job, Pods pods, Gang wanted);
   Task<Result<control::Requeue>> say_why(JobPtr job, Pods pods);
   Task<Result<control::Requeue>> place(JobPtr job, Pods unbound, Pods all);
+  JobPlan plan_of(const std::vector<Member>& members, const JobKnowledge& known,
+                  std::int32_t min_members) const;
+  // Which node each pod gets, by UID; of a het job each one of its part's.
+  Result<NodeOf> choose_nodes(const slurm::Job& job, const Pods& all,
+                              const std::vector<VolumeNodes>& volumes) const;
+  // By the parts of the job: places in `pods`.
+  std::vector<std::vector<std::size_t>> by_part(const slurm::Job& job, const Pods& pods) const;
+  // Only those that the job says are its own.
+  static void leave_out_others(const slurm::Job& job, Pods& pods);
   // `unbound` and `all` are the caller's, and less afterwards.
   Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
   Task<Result<void>> let_go(Pods pods);
@@ -140,13 +153,9 @@ class GangSync {
   Task<Result<void>> guard_early(control::Key key, Pods pods);
   Task<Result<void>> stop_guarding(control::Key key, Pods pods);
   Task<Result<void>> unmark(PodPtr pod);
-  Task<Result<std::string>> why_not_free(JobPtr job, Pods unbound,
-                                         std::map<std::string, std::string> node_of);
+  Task<Result<std::string>> why_not_free(JobPtr job, Pods unbound, NodeOf node_of);
   Task<Result<void>> place_one(PodPtr pod, slurm::JobId job, std::string node);
-  // Pods by UID, with their nodes.
-  using NodeOf = std::map<std::string, std::string>;
-  Task<Result<NodeOf>> choose_nodes(slurm::JobId job, std::vector<Place> nodes, Pods unbound,
-                                    Pods all);
+  Task<Result<NodeOf>> find_nodes(JobPtr job, Pods unbound, Pods all);
   // Of both: what to wait for; nothing where all is there.
   Task<Result<std::optional<control::Requeue>>> make_volumes(slurm::JobId job, Pods unbound,
                                                              Pods bound, NodeOf node_of);

@@ -3,22 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "base/hostlist.h"
+#include "base/text.h"
 #include "bridge/devices/claim_plan.h"
 #include "bridge/names.h"
 #include "bridge/sync/pod_writes.h"
+#include "bridge/translate/annotations.h"
+#include "bridge/translate/host_ports.h"
 #include "bridge/translate/job.h"
+#include "bridge/translate/parts.h"
+#include "kube/pod_resources.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
+#include "slurm/tres.h"
 
 namespace mainspring::bridge {
 namespace {
 
-using slurm::Errno;
-
 // What nobody could claim afterwards must not get a job.
-Result<DeviceNeeds> check_devices(const kube::Pod& pod, const DeviceClasses& classes) {
+Result<void> check_devices(const kube::Pod& pod, const DeviceClasses& classes) {
   if (!pod.spec->resource_claims.empty()) {
     return fail(Code::kUnsupported,
                 fmt::format("spec.resourceClaims: devices are claimed for the pod when Slurm has "
@@ -26,27 +36,8 @@ Result<DeviceNeeds> check_devices(const kube::Pod& pod, const DeviceClasses& cla
                             "{}gpu.nvidia.com: 1",
                             kDeviceClassPrefix));
   }
-  return device_needs_of(*pod.spec, classes);
-}
-
-// What of a request a job that waits can be changed to; the rest is decided when it is submitted.
-slurm::JobRequest changeable(slurm::JobRequest request) {
-  request.flags.clear();
-  request.shared.clear();
-  request.user_id.reset();
-  request.group_id.reset();
-  request.current_working_directory.reset();
-  request.mcs_label.reset();
-  request.requeue.reset();
-  request.tasks_per_node.reset();
-  return request;
-}
-
-// Nobody's answer: it could start later, so it takes its place in the queue.
-bool must_queue(const Error& error) {
-  return error.code() == Code::kThrottled || slurm::refused_with(error, Errno::kCannotStartNow) ||
-         slurm::refused_with(error, Errno::kNodesBusy) ||
-         slurm::refused_with(error, Errno::kNotImmediately);
+  MS_CHECK(device_needs_of(*pod.spec, classes));
+  return {};
 }
 
 // A user may not write the admin comment; `extra` is theirs and says the same until it is written.
@@ -54,9 +45,62 @@ std::string_view comment_of(const slurm::Job& job) {
   return job.admin_comment.empty() ? job.extra.view() : job.admin_comment.view();
 }
 
+// Limits, dependencies and the like: slurmctld lets others go ahead of these, too.
+bool waits_for_no_node(const slurm::Job& job) {
+  constexpr std::string_view kReasons[] = {"QOS", "Assoc", "Dependency", "BeginTime", "Partition"};
+  return std::any_of(std::begin(kReasons), std::end(kReasons), [&](std::string_view reason) {
+    return job.reason.view().starts_with(reason);
+  });
+}
+
 void keys_of(const slurm::Job& job, std::vector<std::string>& keys) {
   if (!job.is_external() || job.state.has_ended()) return;
   admin_comment_keys(comment_of(job), keys);
+}
+
+// Under which a job of its may be found: as we name pods, and as slurm-bridge does.
+std::array<std::string, 2> names_of(const kube::Pod& pod) {
+  return {pod.meta.uid, pod.meta.ns + "/" + pod.meta.name};
+}
+
+// Whether what the job says of the pod under this key is true. What a user wrote (`extra`) counts
+// only where the pod's job would be that user's. By its name slurm-bridge may mean an earlier pod.
+bool is_word_of(const slurm::Job& job, std::string_view key, const kube::Pod& pod,
+                const std::optional<std::string>& user) {
+  if (job.admin_comment.empty()) {
+    return key == pod.meta.uid && user &&
+           (*user == job.user_name.view() || *user == std::to_string(job.user_id));
+  }
+  const std::int64_t created =
+      std::chrono::duration_cast<seconds>(pod.meta.created.time_since_epoch()).count();
+  return key == pod.meta.uid || job.submit_time.value_or(0) >= created;
+}
+
+std::set<std::string, std::less<>> hosts_in(const std::vector<std::string>& lists) {
+  std::set<std::string, std::less<>> hosts;
+  for (const std::string& list : lists) {
+    for (std::string& host : expand_hostlist(list).value_or(std::vector<std::string>())) {
+      hosts.insert(std::move(host));
+    }
+  }
+  return hosts;
+}
+
+std::int64_t gpus_of(const slurm::Node& node) {
+  std::int64_t gpus = 0;
+  for (const slurm::Gres& one : slurm::parse_gres(node.gres).value_or(std::vector<slurm::Gres>())) {
+    if (one.name == "gpu") gpus += one.count;
+  }
+  return gpus;
+}
+
+void take_first(slurm::JobId& first, slurm::JobId other) {
+  if (!first || other < first) first = other;
+}
+
+bool asks_for(const kube::PodSpec& spec, const std::string& resource) {
+  const auto totals = kube::pod_requests(spec);
+  return totals && totals->contains(resource);
 }
 
 }  // namespace
@@ -64,6 +108,13 @@ void keys_of(const slurm::Job& job, std::vector<std::string>& keys) {
 std::optional<JobOwners> owners_in(const slurm::Job& job) {
   if (!job.is_external()) return std::nullopt;
   return parse_admin_comment(comment_of(job));
+}
+
+bool is_het(const slurm::Job& job) { return job.het_job_id.value_or(0) != 0; }
+
+slurm::JobId leader_of(const slurm::Job& job) {
+  return is_het(job) ? slurm::JobId(static_cast<std::uint32_t>(job.het_job_id.value_or(0)))
+                     : job.id;
 }
 
 Claim::Claim(const slurm::Job& job)
@@ -89,24 +140,75 @@ bool is_uncertain(const Error& error) {
 
 Submission::Submission(World& world)
     : world_(world),
+      lost_(world, keys_of),
       by_pod_(world.cache.jobs().add_index(&keys_of)),
+      by_leader_(world.cache.jobs().add_index(
+          [](const slurm::Job& job, std::vector<std::string>& leaders) {
+            if (is_het(job)) leaders.emplace_back(leader_of(job).text());
+          })),
       waiting_in_(world.cache.jobs().add_index(
           [](const slurm::Job& job, std::vector<std::string>& partitions) {
-            if (job.state.is_pending() && !job.hold) partitions.push_back(job.partition.str());
-          })) {}
+            if (!job.state.is_pending() || job.hold || waits_for_no_node(job)) return;
+            for (const std::string_view name : split(job.partition, ',')) {
+              partitions.emplace_back(name);
+            }
+          })),
+      with_ports_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& nodes) {
+        if (pod.node_name.empty() || pod.terminal() || !has_host_ports(*pod.spec)) return;
+        nodes.push_back(pod.node_name.str());
+      })) {}
 
-std::vector<Place> Submission::places(const std::vector<std::string>& slurm_nodes) const {
+std::vector<Place> Submission::places(const std::vector<std::string>& slurm_nodes,
+                                      const std::vector<PodPtr>& gang) const {
   std::vector<Place> out;
   out.reserve(slurm_nodes.size());
   for (const std::string& name : slurm_nodes) out.push_back({name, world_.kube_node(name)});
+  add_ports(out, gang);
   return out;
 }
 
-std::vector<Place> Submission::candidates(std::string_view partition) const {
-  std::vector<Place> out;
-  for (const auto& node : world_.cache.nodes_in_partition(partition)) {
-    out.push_back({std::string(node->name), world_.kube_node(node->name)});
+// Who has which port of a node is no business of Slurm's, so it is ours.
+void Submission::add_ports(std::vector<Place>& places, const std::vector<PodPtr>& gang) const {
+  if (std::none_of(gang.begin(), gang.end(),
+                   [](const PodPtr& pod) { return has_host_ports(*pod->spec); })) {
+    return;
   }
+  for (Place& place : places) {
+    if (!place.node) continue;
+    for (const PodPtr& pod : world_.pods.find(with_ports_, place.node->meta.name)) {
+      const bool own = std::any_of(gang.begin(), gang.end(), [&](const PodPtr& one) {
+        return one->meta.uid == pod->meta.uid;
+      });
+      if (!own) place.with_ports.push_back(pod);
+    }
+  }
+}
+
+// Of a partition, or of several with commas between them: Slurm then starts the job where it can
+// soonest.
+std::vector<std::shared_ptr<const slurm::Node>> Submission::nodes_of(
+    std::string_view partitions) const {
+  if (partitions.find(',') == std::string_view::npos) {
+    return world_.cache.nodes_in_partition(partitions);
+  }
+  std::map<std::string, std::shared_ptr<const slurm::Node>, std::less<>> found;
+  for (const std::string_view name : split(partitions, ',')) {
+    for (auto& node : world_.cache.nodes_in_partition(name)) {
+      found.emplace(node->name.str(), std::move(node));
+    }
+  }
+  std::vector<std::shared_ptr<const slurm::Node>> out;
+  out.reserve(found.size());
+  for (auto& [name, node] : found) out.push_back(std::move(node));
+  return out;
+}
+
+std::vector<Place> Submission::candidates(std::string_view partitions, const Gang& gang) const {
+  std::vector<Place> out;
+  for (const auto& node : nodes_of(partitions)) {
+    out.push_back({node->name.str(), world_.kube_node(node->name)});
+  }
+  add_ports(out, gang.pods);
   return out;
 }
 
@@ -122,40 +224,138 @@ void Submission::leave_out_without_cpus(std::vector<Place>& places) const {
   }
 }
 
-Result<Prepared> Submission::prepare(const Gang& gang,
-                                     const std::vector<VolumeNodes>& volumes) const {
-  MS_TRY(Translation translation, translate(gang, world_.config));
-  bool cpus = false;
+Result<Prepared> Submission::prepare(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+                                     std::size_t parts) const {
+  MS_TRY(const JobAnnotations asked, parse_annotations(gang.annotations));
+  MS_TRY(const std::vector<std::size_t> kinds, kinds_of(gang.pods, volumes));
+  auto whole = shape(gang, volumes, std::vector<std::size_t>(kinds.size()));
+  const bool differ = std::any_of(kinds.begin(), kinds.end(), [](auto kind) { return kind > 0; });
+  if (!differ || !asked.heterogeneous.value_or(true)) return whole;
+  auto split = shape(gang, volumes, kinds);
+  if (asked.heterogeneous) return split;
+  const auto can_be = [](const Result<Prepared>& one) {
+    return one && one->impossible.empty() && !one->too_large;
+  };
+  if (parts > 1 && can_be(split)) return split;
+  return can_be(whole) || !can_be(split) ? whole : split;
+}
+
+// With a part for each kind of pods.
+Result<Prepared> Submission::shape(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+                                   const std::vector<std::size_t>& kinds) const {
+  const bool het = std::any_of(kinds.begin(), kinds.end(), [](auto kind) { return kind > 0; });
+  std::vector<Translation> translated;
+  if (het) {
+    MS_TRY(translated, translate_parts(gang, kinds, world_.config));
+  } else {
+    MS_TRY(Translation one, translate(gang, world_.config));
+    translated.push_back(std::move(one));
+  }
   for (const PodPtr& pod : gang.pods) {
-    MS_TRY(const DeviceNeeds needs, with_context(check_devices(*pod, world_.config.device_classes),
-                                                 "pod " + pod->meta.name));
-    cpus = cpus || needs.counts.contains(kCpuClass);
+    MS_CHECK(
+        with_context(check_devices(*pod, world_.config.device_classes), "pod " + pod->meta.name));
   }
-  Prepared out{std::move(translation.request), std::move(translation.warnings), {}};
-  out.request.admin_comment = comment_for(gang.pods);
-  const std::string partition = out.request.partition.value_or(world_.config.partition);
-  std::vector<Place> all = candidates(partition);
-  if (cpus) leave_out_without_cpus(all);
-  const Fit found = fit(gang.pods, volumes, all, world_.config.scheduler_name);
-  if (!found.excluded.empty()) out.request.excluded_nodes = {found.excluded};
-  const auto least = static_cast<std::size_t>(std::max(out.request.minimum_nodes.value_or(1), 1));
-  if (all.empty()) {
-    out.impossible = fmt::format("Slurm's partition {} has no nodes", partition);
-  } else if (found.left < least) {
-    out.impossible = fmt::format("{} of the {} nodes of Slurm's partition {} suit, {} needed: {}",
-                                 found.left, all.size(), partition, least, found.why);
+  const std::vector<Gang> gangs = het ? split_by_kind(gang, kinds) : std::vector<Gang>{gang};
+  Prepared out;
+  for (std::size_t i = 0; i < translated.size(); ++i) {
+    std::vector<VolumeNodes> own;
+    for (std::size_t pod = 0; pod < kinds.size(); ++pod) {
+      if (kinds[pod] == i) own.push_back(volumes[pod]);
+    }
+    slurm::JobRequest& request = translated[i].request;
+    request.admin_comment = comment_for(gang.pods, het ? kinds : std::vector<std::size_t>());
+    place(out, request, gangs[i], own);
+    out.parts.push_back(std::move(request));
+    for (std::string& warning : translated[i].warnings) {
+      const bool known =
+          std::find(out.warnings.begin(), out.warnings.end(), warning) != out.warnings.end();
+      if (!known) out.warnings.push_back(std::move(warning));
+    }
   }
+  // It starts by the backfill scheduler alone.
+  if (het) out.less_liked.clear();
   return out;
+}
+
+// Leaves out the nodes where the pods cannot be, and says where too few are left.
+void Submission::place(Prepared& out, slurm::JobRequest& request, const Gang& part,
+                       const std::vector<VolumeNodes>& volumes) const {
+  const std::string partition = request.partition.value_or(world_.config.partition);
+  std::vector<Place> all = candidates(partition, part);
+  const std::string cpus = std::string(kDeviceClassPrefix) + std::string(kCpuClass);
+  if (std::any_of(part.pods.begin(), part.pods.end(),
+                  [&](const PodPtr& pod) { return asks_for(*pod->spec, cpus); })) {
+    leave_out_without_cpus(all);
+  }
+  const Fit found = fit(part.pods, volumes, all, world_.config.scheduler_name);
+  if (!found.excluded.empty()) request.excluded_nodes = {found.excluded};
+  const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));
+  if (found.left >= least) {
+    out.too_large = out.too_large || large_enough(request) < least;
+    out.less_liked = less_liked(part, all, request);
+  } else if (out.impossible.empty()) {
+    out.impossible =
+        all.empty()
+            ? fmt::format("Slurm's partition {} has no nodes", partition)
+            : fmt::format("{} of the {} nodes of Slurm's partition {} suit pod {}, {} needed: {}",
+                          found.left, all.size(), partition, part.pods.front()->meta.name, least,
+                          found.why);
+  }
+}
+
+// Nodes that are not left out and have what the job wants of each. Whether it is free is Slurm's
+// business, and so is what it makes of a job that is larger than all of them.
+std::size_t Submission::large_enough(const slurm::JobRequest& request) const {
+  const std::set<std::string, std::less<>> excluded = hosts_in(request.excluded_nodes);
+  const std::int64_t tasks = request.tasks_per_node.value_or(1);
+  const std::int64_t cpus = request.cpus_per_task.value_or(1) * tasks;
+  const std::int64_t memory = request.memory_per_node.value_or(0);
+  const auto wanted = slurm::Tres::parse(request.tres_per_node.value_or(""));
+  const std::int64_t gpus = wanted ? wanted->gres("gpu") : 0;
+  const auto nodes = nodes_of(request.partition.value_or(world_.config.partition));
+  const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return !excluded.contains(node->name.view()) && node->cpus >= cpus &&
+           node->real_memory >= memory && (gpus == 0 || gpus_of(*node) >= gpus);
+  });
+  return static_cast<std::size_t>(count);
+}
+
+// Where the first choice is: only where it is idle, so that the preference costs nothing.
+std::string Submission::less_liked(const Gang& gang, const std::vector<Place>& places,
+                                   const slurm::JobRequest& request) const {
+  const kube::PodSpec& spec = *gang.pods.front()->spec;
+  if (!spec.affinity || spec.affinity->node.preferred.empty()) return {};
+  const std::set<std::string, std::less<>> excluded = hosts_in(request.excluded_nodes);
+  std::map<std::int64_t, std::vector<std::string>> by_score;
+  for (const Place& place : places) {
+    const auto node = world_.cache.nodes().get({}, place.slurm_name);
+    if (!place.node || !node || excluded.contains(place.slurm_name)) continue;
+    if (!node->state.can_take_jobs() || node->state.base() != slurm::NodeState::Base::kIdle) {
+      continue;
+    }
+    by_score[spec.affinity->node.score(place.node->meta)].push_back(place.slurm_name);
+  }
+  const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));
+  if (by_score.size() < 2 || by_score.rbegin()->second.size() < least) return {};
+  std::vector<std::string> less;
+  for (auto at = by_score.begin(); at != std::prev(by_score.end()); ++at) {
+    less.insert(less.end(), at->second.begin(), at->second.end());
+  }
+  return compress_hostlist(less).value_or(join(less, ","));
 }
 
 // Slurm decides; but each of its refusals is a failed job in its accounting, so it is not asked
 // where others wait in the partition or no node there is free.
 bool Submission::may_start_now(const slurm::JobRequest& request) const {
-  const std::string partition = request.partition.value_or(world_.config.partition);
-  if (!world_.cache.jobs().find(waiting_in_, partition).empty()) return false;
+  // An allocation is in its user's own group, and a priority is an administrator's to give.
+  if (request.group_id || (request.user_id && request.priority.set())) return false;
+  const std::string partitions = request.partition.value_or(world_.config.partition);
+  for (const std::string_view name : split(partitions, ',')) {
+    if (!world_.cache.jobs().find(waiting_in_, name).empty()) return false;
+  }
   using Base = slurm::NodeState::Base;
   const bool alone = !request.shared.empty();
-  const auto& nodes = world_.cache.nodes_in_partition(partition);
+  const auto nodes = nodes_of(partitions);
   const auto free = std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
     return node->state.can_take_jobs() &&
            (node->state.base() == Base::kIdle || (!alone && node->state.base() == Base::kMixed));
@@ -163,48 +363,99 @@ bool Submission::may_start_now(const slurm::JobRequest& request) const {
   return free >= request.minimum_nodes.value_or(1);
 }
 
-Task<Result<slurm::JobId>> Submission::start(slurm::JobRequest request) {
-  slurm::JobRequest now = request;
-  now.immediate = true;
-  const std::string user = request.user_id.value_or("");
-  if (!user.empty()) {
-    // Belongs to whoever allocates it, who is not to write what is for administrators.
-    now.extra = now.admin_comment;
-    now.admin_comment.reset();
-    now.user_id.reset();
-    now.group_id.reset();
+Task<Result<Started>> Submission::start(Prepared wanted) {
+  JobRequests parts = std::move(wanted.parts);
+  if (parts.size() == 1) {
+    MS_CO_TRY(const slurm::JobId job,
+              co_await start_whole(parts.front(), std::move(wanted.less_liked)));
+    co_return Started{job, std::move(parts)};
   }
-  // A priority is an administrator's to give.
-  if (may_start_now(request) && (user.empty() || !request.priority.set())) {
-    auto allocated =
-        co_await slurm::Jobs(world_.slurm, {.user = user}).allocate_now(std::move(now));
-    if (allocated) {
-      if (!user.empty()) {
-        const auto noted = co_await slurm::Jobs(world_.slurm)
-                               .update(allocated->job, {.admin_comment = request.admin_comment});
-        // The job is there, and says the same in `extra`: a second one would be worse.
-        if (!noted) {
-          world_.log.warn("a job has no admin comment",
-                          {{"job", allocated->job.text()}, {"error", noted.error()}});
-        }
-      }
-      co_return allocated->job;
+  MS_CO_TRY(const slurm::Submitted submitted, co_await slurm::Jobs(world_.slurm).submit_het(parts));
+  co_return Started{submitted.job, std::move(parts)};
+}
+
+Task<Result<slurm::JobId>> Submission::start_whole(slurm::JobRequest request,
+                                                   std::string less_liked) {
+  if (may_start_now(request)) {
+    std::vector<slurm::JobRequest> tries;
+    if (!less_liked.empty()) {
+      tries.push_back(request);
+      tries.front().excluded_nodes.push_back(std::move(less_liked));
     }
-    if (!must_queue(allocated.error())) co_return fail(std::move(allocated).error());
+    tries.push_back(request);
+    for (std::size_t i = 0; i < tries.size(); ++i) {
+      auto allocated = co_await allocate(std::move(tries[i]));
+      if (allocated) co_return *allocated;
+      const bool liked =
+          i + 1 < tries.size() && slurm::refused_with(allocated.error(), slurm::Errno::kImpossible);
+      if (!liked && !slurm::may_start_later(allocated.error())) {
+        co_return fail(std::move(allocated).error());
+      }
+    }
   }
   MS_CO_TRY(const slurm::Submitted submitted,
             co_await slurm::Jobs(world_.slurm).submit(std::move(request)));
   co_return submitted.job;
 }
 
-Task<Result<void>> Submission::change(slurm::JobId job, slurm::JobRequest request) {
-  MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, changeable(std::move(request))));
+Task<Result<slurm::JobId>> Submission::allocate(slurm::JobRequest request) {
+  const std::string user = request.user_id.value_or("");
+  const std::optional<std::string> comment = request.admin_comment;
+  if (!user.empty()) {
+    // Belongs to whoever allocates it, who is not to write what is for administrators.
+    request.extra = std::move(request.admin_comment);
+    request.admin_comment.reset();
+    request.user_id.reset();
+  }
+  MS_CO_TRY(const slurm::Submitted allocated,
+            co_await slurm::Jobs(world_.slurm, {.user = user}).allocate_now(std::move(request)));
+  if (user.empty()) co_return allocated.job;
+  const auto noted =
+      co_await slurm::Jobs(world_.slurm).update(allocated.job, {.admin_comment = comment});
+  // The job is there, and says the same in `extra`: a second one would be worse.
+  if (!noted) {
+    world_.log.warn("a job has no admin comment",
+                    {{"job", allocated.job.text()}, {"error", noted.error()}});
+  }
+  co_return allocated.job;
+}
+
+JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
+                               const Prepared& wanted) const {
+  const auto parts = parts_of(job);
+  JobChanges out;
+  out.parts = wanted.parts;
+  if (out.parts.size() != parts.size()) {
+    out.anew = fmt::format("it has {} parts and needs {}", parts.size(), wanted.parts.size());
+    return out;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool known = had.size() == parts.size();
+    JobChange change =
+        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i]);
+    if (!change.anew.empty()) {
+      out.anew = std::move(change.anew);
+      return out;
+    }
+    // Once it is let go, that is.
+    if (parts[i]->hold) out.parts[i].priority = known ? had[i].priority : slurm::Number();
+    if (!change.none()) out.updates.emplace_back(parts[i]->id, std::move(change.update));
+  }
+  return out;
+}
+
+Task<Result<void>> Submission::change(JobChanges changes) {
+  for (auto& [job, update] : changes.updates) {
+    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, std::move(update)));
+  }
   co_return Result<void>();
 }
 
-std::string Submission::comment_for(const std::vector<PodPtr>& pods) const {
+std::string Submission::comment_for(const std::vector<PodPtr>& pods,
+                                    const std::vector<std::size_t>& kinds) const {
   JobOwners owners = owners_of(pods);
   owners.cluster = world_.cluster_id();
+  for (const std::size_t kind : kinds) owners.parts.push_back(static_cast<std::int32_t>(kind));
   return to_admin_comment(owners);
 }
 
@@ -214,31 +465,81 @@ Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {
   co_return Result<void>();
 }
 
-std::shared_ptr<const slurm::Job> Submission::find(const std::vector<PodPtr>& pods) const {
-  std::shared_ptr<const slurm::Job> first;
+std::optional<std::string> Submission::user_of(const Gang& gang) const {
+  const auto& identity = world_.config.identity_of(gang.pods.front()->meta.ns);
+  if (identity.user) return identity.user;
+  const auto asked = parse_annotations(gang.annotations);
+  return asked ? asked->user_id : std::nullopt;
+}
+
+// Whose the pod's job would be; none where nobody says, or where that stands on its owner.
+std::optional<std::string> Submission::known_user(const kube::Pod& pod,
+                                                  const std::optional<std::string>& user) const {
+  const auto& identity = world_.config.identity_of(pod.meta.ns);
+  return identity.user ? identity.user : user;
+}
+
+slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
+                              const std::optional<std::string>& user) const {
+  slurm::JobId first;
   for (const PodPtr& pod : pods) {
-    const auto& user = world_.config.identity_of(pod->meta.ns).user;
-    for (const auto& job : world_.cache.jobs().find(by_pod_, pod->meta.uid)) {
-      // What a user wrote counts only where the pod is that user's.
-      if (job->admin_comment.empty() && user && *user != job->user_name.view()) continue;
-      if (!first || job->id < first->id) first = job;
+    const auto whose = known_user(*pod, user);
+    for (const std::string& key : names_of(*pod)) {
+      for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
+        if (is_word_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
+      }
     }
   }
   return first;
 }
 
-Task<Result<std::optional<slurm::JobId>>> Submission::find_lost(std::vector<PodPtr> pods) {
-  std::optional<slurm::JobId> found;
-  const auto look = [&](const std::shared_ptr<const slurm::Job>& job) {
-    std::vector<std::string> keys;
-    keys_of(*job, keys);
-    const bool ours = std::any_of(pods.begin(), pods.end(), [&](const PodPtr& pod) {
-      return std::find(keys.begin(), keys.end(), pod->meta.uid) != keys.end();
-    });
-    if (ours && (!found || job->id < *found)) found = job->id;
+Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
+                                                 std::optional<std::string> user) {
+  MS_CO_TRY(const auto all, co_await lost_.list());
+  slurm::JobId first;
+  for (const PodPtr& pod : pods) {
+    const auto whose = known_user(*pod, user);
+    for (const std::string& key : names_of(*pod)) {
+      const auto [begin, end] = all->equal_range(key);
+      for (auto at = begin; at != end; ++at) {
+        if (is_word_of(*at->second, key, *pod, whose)) take_first(first, leader_of(*at->second));
+      }
+    }
+  }
+  co_return first;
+}
+
+std::vector<std::shared_ptr<const slurm::Job>> Submission::parts_of(const slurm::Job& job) const {
+  auto parts = is_het(job) ? world_.cache.jobs().find(by_leader_, leader_of(job).text())
+                           : std::vector<std::shared_ptr<const slurm::Job>>();
+  if (parts.empty()) return {std::make_shared<const slurm::Job>(job)};
+  std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+  return parts;
+}
+
+Task<Result<bool>> Submission::in_step(std::shared_ptr<const slurm::Job> job) {
+  if (!is_het(*job)) co_return true;
+  const auto owners = owners_in(*job);
+  const std::size_t count = owners && !owners->parts.empty()
+                                ? static_cast<std::size_t>(*std::max_element(owners->parts.begin(),
+                                                                             owners->parts.end())) +
+                                      1
+                                : 1;
+  const auto is_so = [&] {
+    const auto parts = parts_of(*job);
+    const auto any = [&](auto&& test) { return std::any_of(parts.begin(), parts.end(), test); };
+    return parts.size() >= count &&
+           !(any([](const auto& part) { return part->state.is_pending(); }) &&
+             any([](const auto& part) { return part->state.holds_resources(); }));
   };
-  MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).list(look));
-  co_return found;
+  if (is_so()) co_return true;
+  // slurmctld numbers them in a row.
+  for (std::uint32_t i = 0; i < count; ++i) {
+    MS_CO_CHECK(co_await world_.cache.refresh_job(slurm::JobId(leader_of(*job).number() + i)));
+  }
+  const auto now = world_.cache.jobs().get({}, leader_of(*job).text());
+  // What is over may be forgotten part by part.
+  co_return is_so() || (now && now->state.has_ended());
 }
 
 }  // namespace mainspring::bridge

@@ -1,18 +1,22 @@
 // bridge/sync/submission.h
 //
 // How a gang becomes a Slurm job, exactly once. At once where nothing waits ahead of it (allocate),
-// else by its place in the queue (submit); as the user whom its namespace stands for. Whatever
-// became of a call whose answer was lost, the job is found again by the UIDs that it carries.
-// Lives on the control loop.
+// else by its place in the queue (submit); as the user whom its namespace stands for. A gang whose
+// pods need nodes of several kinds becomes a het job, a part for each kind; its number is that of
+// the first part. Whatever became of a call whose answer was lost, the job is found again by the
+// UIDs that it carries. Lives on the control loop.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bridge/gang/gang.h"
+#include "bridge/sync/lost_jobs.h"
 #include "bridge/sync/world.h"
+#include "bridge/translate/change.h"
 #include "bridge/translate/ownership.h"
 #include "bridge/translate/placement.h"
 #include "slurm/job_request.h"
@@ -20,52 +24,105 @@
 namespace mainspring::bridge {
 
 using net::Task;
+using JobRequests = std::vector<slurm::JobRequest>;
 
 struct Prepared {
-  slurm::JobRequest request;
+  // One for each part of the job.
+  JobRequests parts;
+  // Fewer nodes than needed are as large as one of the parts asks for.
+  bool too_large = false;
+  // Idle nodes that the pods like less than others that are idle, as a hostlist; "": none.
+  std::string less_liked;
   std::vector<std::string> warnings;
   // Set: no job can be asked for now, in words for the gang's owner.
   std::string impossible;
+};
+
+struct Started {
+  slurm::JobId job;
+  JobRequests parts;  // What Slurm was asked for.
+};
+
+// What makes a job that waits what is wanted now.
+struct JobChanges {
+  std::vector<std::pair<slurm::JobId, slurm::JobRequest>> updates;
+  // Why it has to be withdrawn and another asked for; "": the updates do it.
+  std::string anew;
+  JobRequests parts;  // What it is afterwards.
 };
 
 class Submission {
  public:
   explicit Submission(World& world);
 
-  // Pure but for what the caches hold. kInvalid is the workload's fault.
-  Result<Prepared> prepare(const Gang& gang, const std::vector<VolumeNodes>& volumes) const;
+  // Pure but for what the caches hold. kInvalid is the workload's fault. `parts`: of the job that
+  // waits, which is kept in shape where that is possible; 0: there is none.
+  Result<Prepared> prepare(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+                           std::size_t parts = 0) const;
 
-  // The id of the job, which may run already. After a failure that is_uncertain() there may be one
-  // all the same, see find_lost(); after any other there is none.
-  Task<Result<slurm::JobId>> start(slurm::JobRequest request);
+  // The job, which may run already. After a failure that is_uncertain() there may be one all the
+  // same, see find_lost(); after any other there is none.
+  Task<Result<Started>> start(Prepared wanted);
 
-  // Changes a job that waits to what is wanted now. kConflict where it waits no more.
-  Task<Result<void>> change(slurm::JobId job, slurm::JobRequest request);
+  // `had`: what was asked for, where that is known.
+  JobChanges changes(const slurm::Job& job, const JobRequests& had, const Prepared& wanted) const;
+  // kConflict where the job waits no more.
+  Task<Result<void>> change(JobChanges changes);
 
   // The job is for these pods from now on, and for no others.
   Task<Result<void>> own(slurm::JobId job, std::vector<PodPtr> pods);
 
-  // The job that has one of these pods and is not over, as far as the cache knows; null: none.
-  std::shared_ptr<const slurm::Job> find(const std::vector<PodPtr>& pods) const;
+  // The number of the job that has one of these pods and is not over, as far as the cache knows; 0:
+  // none. `user` is whose the job would be, where that is known.
+  slurm::JobId find(const std::vector<PodPtr>& pods,
+                    const std::optional<std::string>& user = std::nullopt) const;
   // The same by asking for all jobs, for a call whose fate is unknown. Dear.
-  Task<Result<std::optional<slurm::JobId>>> find_lost(std::vector<PodPtr> pods);
+  Task<Result<slurm::JobId>> find_lost(std::vector<PodPtr> pods, std::optional<std::string> user);
+  // Whose the job of a workload with these annotations is; none: our own user's.
+  std::optional<std::string> user_of(const Gang& gang) const;
 
-  // The nodes of the allocation and what they are here.
-  std::vector<Place> places(const std::vector<std::string>& slurm_nodes) const;
+  // The parts of a job as the cache has them, the first one first; the job alone where it has none.
+  std::vector<std::shared_ptr<const slurm::Job>> parts_of(const slurm::Job& job) const;
+  // Whether all parts are known and in step. Asks for them where they do not seem to be.
+  Task<Result<bool>> in_step(std::shared_ptr<const slurm::Job> job);
+
+  // The nodes of the allocation and what they are here. `gang` are the pods that they are for.
+  std::vector<Place> places(const std::vector<std::string>& slurm_nodes,
+                            const std::vector<PodPtr>& gang) const;
 
  private:
-  std::string comment_for(const std::vector<PodPtr>& pods) const;
-  std::vector<Place> candidates(std::string_view partition) const;
+  Result<Prepared> shape(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+                         const std::vector<std::size_t>& kinds) const;
+  void place(Prepared& out, slurm::JobRequest& request, const Gang& part,
+             const std::vector<VolumeNodes>& volumes) const;
+  std::size_t large_enough(const slurm::JobRequest& request) const;
+  std::string comment_for(const std::vector<PodPtr>& pods,
+                          const std::vector<std::size_t>& kinds = {}) const;
+  std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
+  std::vector<Place> candidates(std::string_view partitions, const Gang& gang) const;
+  void add_ports(std::vector<Place>& places, const std::vector<PodPtr>& gang) const;
   void leave_out_without_cpus(std::vector<Place>& places) const;
+  std::string less_liked(const Gang& gang, const std::vector<Place>& places,
+                         const slurm::JobRequest& request) const;
   bool may_start_now(const slurm::JobRequest& request) const;
+  Task<Result<slurm::JobId>> start_whole(slurm::JobRequest request, std::string less_liked);
+  Task<Result<slurm::JobId>> allocate(slurm::JobRequest request);
+  std::optional<std::string> known_user(const kube::Pod& pod,
+                                        const std::optional<std::string>& user) const;
 
   World& world_;
+  LostJobs lost_;
   Store<slurm::Job>::IndexId by_pod_;
-  Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that are not held.
+  Store<slurm::Job>::IndexId by_leader_;   // Parts of het jobs.
+  Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
+  Store<kube::Pod>::IndexId with_ports_;   // By node: those that take ports of it.
 };
 
 // The pods that an external job is for, by its own word; none where it says nothing of pods.
 std::optional<JobOwners> owners_in(const slurm::Job& job);
+// The number that the pods of a job are marked with: that of its first part.
+slurm::JobId leader_of(const slurm::Job& job);
+bool is_het(const slurm::Job& job);
 
 // Whose a job is. One of the number that a pod is marked with may be another's: a slurmctld that
 // has lost its state begins to count anew.

@@ -59,6 +59,11 @@ bool set_exclusive(std::string_view text, JobAnnotations& out) {
   return true;
 }
 
+bool set_heterogeneous(std::string_view text, JobAnnotations& out) {
+  out.heterogeneous = text == "true";
+  return text == "true" || text == "false";
+}
+
 struct Row {
   std::string_view suffix;
   Setter set;
@@ -133,6 +138,8 @@ Result<JobAnnotations> parse_annotations(const Annotations& annotations) {
   parser.take(
       std::string(kTasksPerNodeAnnotation),
       {"", set_number<&J::tasks_per_node, 1, kMostTasks>, "a whole number from 1 to 65533"});
+  parser.take(std::string(kHeterogeneousAnnotation),
+              {"", set_heterogeneous, R"("true" or "false")"});
   return std::move(parser).finish();
 }
 

@@ -24,6 +24,7 @@ struct JobAnnotations {
   std::optional<bool> exclusive;
   // Ours.
   std::optional<std::int32_t> tasks_per_node;
+  std::optional<bool> heterogeneous;
 
   // As written: those that came by the prefix of releases before 1.0.
   std::vector<std::string> early;

@@ -84,6 +84,16 @@ TEST(Annotations, TasksPerNodeIsOurs) {
   EXPECT_EQ(result->tasks_per_node, 4);
 }
 
+TEST(Annotations, WhetherPodsMayDifferIsSaidInOneOfTwoWords) {
+  const auto parse = [](const std::string& value) {
+    return parse_annotations({{"mainspring.slurm.net/heterogeneous", value}});
+  };
+  EXPECT_EQ(parse("true")->heterogeneous, true);
+  EXPECT_EQ(parse("false")->heterogeneous, false);
+  EXPECT_THAT(error_of({{"mainspring.slurm.net/heterogeneous", "yes"}}),
+              HasSubstr(R"(heterogeneous is "yes", expected "true" or "false")"));
+}
+
 TEST(Annotations, OfReleasesBeforeTheFirstAreReadAndNamed) {
   const auto result = parse_annotations(
       {{"slinky.slurm.net/timelimit", "5"}, {"slinky.slurm.net/job-name", "old"}});

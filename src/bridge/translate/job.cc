@@ -10,6 +10,7 @@
 #include "bridge/names.h"
 #include "bridge/translate/annotations.h"
 #include "bridge/translate/pod_needs.h"
+#include "slurm/tres.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -83,6 +84,7 @@ class Translator {
   void add_queueing();
   Result<void> add_nodes();
   Result<void> add_size();
+  Result<void> check_gpus(std::string_view gres, std::int64_t times) const;
 
   template <class... Args>
   void warn(fmt::format_string<Args...> text, Args&&... args) {
@@ -228,11 +230,29 @@ Result<void> Translator::add_size() {
   }
   if (asked_.gres) {
     job.tres_per_node = asked_.gres;
-    return {};
+    return check_gpus(*asked_.gres, times);
   }
   MS_TRY(const std::string gres, to_gres(needs_.devices, times));
   if (!gres.empty()) job.tres_per_node = gres;
   return {};
+}
+
+// With fewer than the containers get, others would be promised the same.
+Result<void> Translator::check_gpus(std::string_view gres, std::int64_t times) const {
+  std::int64_t wanted = 0;
+  for (const auto& [resource, count] : needs_.devices) wanted += count * times;
+  if (wanted == 0) return {};
+  std::int64_t reserved = 0;
+  for (const std::string_view part : split(gres, ',')) {
+    const bool whole = part.starts_with("gres/") || part.starts_with("gres:");
+    const auto tres = slurm::Tres::parse((whole ? "" : "gres/") + std::string(part));
+    if (tres) reserved += tres->gres("gpu");
+  }
+  if (reserved >= wanted) return {};
+  return fail(Code::kInvalid,
+              fmt::format("annotation {} is {}, which reserves {} GPUs of a node where the pods "
+                          "ask for {}: raise it, or remove it",
+                          annotation("gres"), quoted(gres), reserved, wanted));
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "bridge/names.h"
+#include "bridge/translate/parts.h"
 #include "json/yaml.h"
 
 namespace mainspring::bridge {
@@ -94,12 +96,25 @@ Value shown(const Result<Translation>& translation) {
                         {"warnings", std::move(warnings)}});
 }
 
+// Of a gang that is split into the parts of a het job.
+Value shown_parts(const Gang& gang, const BridgeConfig& config) {
+  const auto kinds = kinds_of(gang.pods, std::vector<VolumeNodes>(gang.pods.size()));
+  EXPECT_TRUE(kinds);
+  const auto parts = translate_parts(gang, *kinds, config);
+  if (!parts) return Value::object({{"refused", parts.error().to_string()}});
+  std::vector<slurm::JobRequest> requests;
+  for (const Translation& one : *parts) requests.push_back(one.request);
+  return slurm::to_submission(std::span<const slurm::JobRequest>(requests));
+}
+
 void expect_golden(const std::string& name) {
   const auto workload = json::parse_yaml(slurp(name + ".workload.yaml"));
   ASSERT_TRUE(workload) << workload.error().to_string();
-  const auto translation = translate(gang_in(*workload), config_in(part(*workload, "config")));
-  const std::string text =
-      json::to_text(shown(translation), {.indent = 2, .sort_keys = true}) + "\n";
+  const Gang gang = gang_in(*workload);
+  const BridgeConfig config = config_in(part(*workload, "config"));
+  const bool split = gang.annotations.contains(kHeterogeneousAnnotation);
+  const Value made = split ? shown_parts(gang, config) : shown(translate(gang, config));
+  const std::string text = json::to_text(made, {.indent = 2, .sort_keys = true}) + "\n";
   const std::string golden = name + ".job.json";
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
   if (std::getenv("MAINSPRING_WRITE_GOLDEN") != nullptr) std::ofstream(kData + golden) << text;
@@ -118,6 +133,8 @@ TEST(Job, OfAJobSetsPodHeedsEarlyAnnotationsAndSaysSo) { expect_golden("05-jobse
 TEST(Job, OfALeaderWithItsWorkersIsEnoughForTheLargestOnEveryNode) {
   expect_golden("06-leaderworkerset");
 }
+
+TEST(Job, OfPodsThatDifferHasAPartForEachKind) { expect_golden("06-heterogeneous"); }
 
 TEST(Job, OfACoschedulingPodGroupStartsWithTheFewestThatItNeeds) {
   expect_golden("07-coscheduling");
@@ -213,6 +230,24 @@ TEST(Job, TakesAllMemoryOfTheNodeWhereTheUserSaysZero) {
   EXPECT_EQ(
       request_of(plain_gang(1, {{"slurmjob.slinky.slurm.net/mem-per-node", "0"}})).memory_per_node,
       slurm::Number(0));
+}
+
+TEST(Job, ReservesNoFewerGpusThanItsPodsGet) {
+  const auto with_gres = [](const std::string& gres) {
+    Gang gang = plain_gang(1, {{"slurmjob.slinky.slurm.net/gres", gres}});
+    gang.pods = {pod_in(*json::parse_yaml(
+        "{metadata: {namespace: ml, name: p}, spec: {containers: [{name: c, resources: {limits: "
+        "{nvidia.com/gpu: '2'}, requests: {nvidia.com/gpu: '2'}}}]}}"))};
+    return translate(gang, BridgeConfig());
+  };
+  for (const std::string enough : {"gpu:2", "gres/gpu:a100=2", "fpga:1,gpu:a100:1,gpu:h100:1"}) {
+    EXPECT_TRUE(with_gres(enough)) << enough;
+  }
+  for (const std::string less : {"gpu", "gpu:1", "fpga:8", "gres/gpu=1"}) {
+    const auto refused = with_gres(less);
+    ASSERT_FALSE(refused) << less;
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("raise it, or remove it"));
+  }
 }
 
 TEST(Job, OfACoschedulingGroupThatSharesNodesCountsThemForTheFewestToo) {

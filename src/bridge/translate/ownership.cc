@@ -9,7 +9,8 @@ namespace mainspring::bridge {
 
 constexpr auto json_fields(json::Tag<JobOwners>) {
   return json::fields(json::field("pods", &JobOwners::pods), json::field("uids", &JobOwners::uids),
-                      json::field("cluster", &JobOwners::cluster));
+                      json::field("cluster", &JobOwners::cluster),
+                      json::field("parts", &JobOwners::parts));
 }
 
 namespace {
@@ -23,7 +24,11 @@ bool is_pod_key(std::string_view text) {
 bool is_sound(const JobOwners& owners) {
   if (owners.pods.empty()) return false;
   if (!std::all_of(owners.pods.begin(), owners.pods.end(), is_pod_key)) return false;
-  if (owners.uids.empty()) return true;
+  if (owners.uids.empty()) return owners.parts.empty();
+  if (!owners.parts.empty() && owners.parts.size() != owners.uids.size()) return false;
+  if (std::any_of(owners.parts.begin(), owners.parts.end(), [](auto part) { return part < 0; })) {
+    return false;
+  }
   return owners.uids.size() == owners.pods.size() &&
          std::none_of(owners.uids.begin(), owners.uids.end(),
                       [](const std::string& uid) { return uid.empty(); });
@@ -49,11 +54,23 @@ JobOwners owners_of(std::span<const PodPtr> pods) {
   return owners;
 }
 
+std::optional<std::int32_t> part_of(const JobOwners& owners, std::string_view uid) {
+  const auto at = std::find(owners.uids.begin(), owners.uids.end(), uid);
+  if (at == owners.uids.end()) return std::nullopt;
+  if (owners.parts.empty()) return 0;
+  return owners.parts[static_cast<std::size_t>(at - owners.uids.begin())];
+}
+
 std::string to_admin_comment(const JobOwners& owners) {
   json::Value comment = json::Value::object();
   comment.set("pods", to_list(owners.pods));
   if (!owners.uids.empty()) comment.set("uids", to_list(owners.uids));
   if (!owners.cluster.empty()) comment.set("cluster", owners.cluster);
+  if (!owners.parts.empty()) {
+    json::Value parts = json::Value::array();
+    for (const std::int32_t part : owners.parts) parts.push_back(part);
+    comment.set("parts", std::move(parts));
+  }
   return json::to_text(comment);
 }
 

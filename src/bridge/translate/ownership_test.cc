@@ -38,6 +38,22 @@ TEST(Ownership, ComesBackAsItWasWritten) {
   EXPECT_EQ(parse_admin_comment(to_admin_comment(owners)), owners);
 }
 
+TEST(Ownership, OfAHetJobSaysWhichPodIsInWhichPart) {
+  JobOwners owners = owners_of(std::vector<PodPtr>{pod("a", "1"), pod("b", "2")});
+  EXPECT_EQ(part_of(owners, "2"), 0);
+  owners.parts = {0, 1};
+  EXPECT_EQ(to_admin_comment(owners), R"({"pods":["ml/a","ml/b"],"uids":["1","2"],"parts":[0,1]})");
+  EXPECT_EQ(parse_admin_comment(to_admin_comment(owners)), owners);
+  EXPECT_EQ(part_of(owners, "2"), 1);
+  EXPECT_EQ(part_of(owners, "3"), std::nullopt);
+}
+
+TEST(Ownership, OfPartsThatAreNotOfItsPodsIsNoProof) {
+  EXPECT_FALSE(parse_admin_comment(R"({"pods":["ml/a"],"uids":["1"],"parts":[0,1]})"));
+  EXPECT_FALSE(parse_admin_comment(R"({"pods":["ml/a"],"uids":["1"],"parts":[-1]})"));
+  EXPECT_FALSE(parse_admin_comment(R"({"pods":["ml/a"],"parts":[0]})"));
+}
+
 TEST(Ownership, IsReadAsSlurmBridgeWritesIt) {
   const auto owners = parse_admin_comment(R"({"pods":["ml/train-0","ml/train-1"]})");
   ASSERT_TRUE(owners);

@@ -1,0 +1,120 @@
+#include "bridge/translate/change.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace mainspring::bridge {
+namespace {
+
+using slurm::JobRequest;
+using slurm::Number;
+
+bool is_set(const std::optional<std::string>& value) { return value.has_value(); }
+bool is_set(const std::optional<std::int32_t>& value) { return value.has_value(); }
+bool is_set(const Number& value) { return value.set() || value.is_infinite(); }
+
+// What the record shows of what cannot be seen to be unwanted otherwise. The rest is taken to be as
+// it is wanted, where it cannot be changed, and to be unknown, where it can.
+JobRequest as_recorded(const slurm::Job& job, const JobRequest& wanted) {
+  JobRequest had;
+  had.shared = wanted.shared;
+  had.user_id = wanted.user_id;
+  had.group_id = wanted.group_id;
+  had.mcs_label = wanted.mcs_label;
+  had.tasks_per_node = wanted.tasks_per_node;
+  if (job.tasks_per_node.set()) {
+    had.tasks_per_node = static_cast<std::int32_t>(job.tasks_per_node.value_or(1));
+  }
+  if (!job.excluded_nodes.empty()) had.excluded_nodes = {job.excluded_nodes.str()};
+  if (!job.reservation.empty()) had.reservation = job.reservation.str();
+  if (!job.features.empty()) had.constraints = job.features.str();
+  return had;
+}
+
+class Differ {
+ public:
+  Differ(const JobRequest& had, const JobRequest& wanted) : had_(had), wanted_(wanted) {}
+
+  // Slurm takes an empty one for none, or for what the job would have without it.
+  template <auto Member>
+  void clearable() {
+    if (had_.*Member == wanted_.*Member) return;
+    out_.update.*Member = (wanted_.*Member).value_or("");
+  }
+  template <auto Member>
+  void changeable(std::string_view name) {
+    if (had_.*Member == wanted_.*Member) return;
+    if (is_set(wanted_.*Member)) {
+      out_.update.*Member = wanted_.*Member;
+    } else {
+      ask_anew(name, "be taken back");
+    }
+  }
+  template <auto Member>
+  void fixed(std::string_view name) {
+    if (had_.*Member != wanted_.*Member) ask_anew(name, "be changed");
+  }
+
+  void excluded_nodes() {
+    if (had_.excluded_nodes == wanted_.excluded_nodes) return;
+    out_.update.excluded_nodes = wanted_.excluded_nodes;
+    if (wanted_.excluded_nodes.empty()) out_.update.excluded_nodes = {""};
+  }
+  // Slurm holds each against the others.
+  void node_counts() {
+    if (had_.nodes == wanted_.nodes && had_.minimum_nodes == wanted_.minimum_nodes &&
+        had_.maximum_nodes == wanted_.maximum_nodes) {
+      return;
+    }
+    out_.update.nodes = wanted_.nodes;
+    out_.update.minimum_nodes = wanted_.minimum_nodes;
+    out_.update.maximum_nodes = wanted_.maximum_nodes;
+  }
+
+  JobChange take() && { return std::move(out_); }
+
+ private:
+  void ask_anew(std::string_view name, std::string_view what) {
+    if (out_.anew.empty()) out_.anew = fmt::format("the {} of a job cannot {}", name, what);
+  }
+
+  const JobRequest& had_;
+  const JobRequest& wanted_;
+  JobChange out_;
+};
+
+}  // namespace
+
+JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
+                    const JobRequest& wanted) {
+  const JobRequest before = had ? *had : as_recorded(job, wanted);
+  using J = JobRequest;
+  Differ differ(before, wanted);
+  differ.fixed<&J::user_id>("user");
+  differ.fixed<&J::group_id>("group");
+  differ.fixed<&J::shared>("exclusiveness");
+  differ.fixed<&J::tasks_per_node>("number of pods on a node");
+  differ.fixed<&J::mcs_label>("MCS label");
+  differ.clearable<&J::qos>();
+  differ.clearable<&J::reservation>();
+  differ.clearable<&J::constraints>();
+  differ.changeable<&J::name>("name");
+  differ.changeable<&J::account>("account");
+  differ.changeable<&J::partition>("partition");
+  differ.changeable<&J::wckey>("wckey");
+  differ.changeable<&J::licenses>("licenses");
+  differ.changeable<&J::time_limit>("time limit");
+  differ.changeable<&J::cpus_per_task>("CPUs");
+  differ.changeable<&J::memory_per_node>("memory");
+  differ.changeable<&J::tres_per_node>("devices");
+  differ.changeable<&J::admin_comment>("comment");
+  // Of one that is held Slurm would say that it is held; its priority is the hold itself.
+  if (!job.hold) differ.changeable<&J::priority>("priority");
+  differ.excluded_nodes();
+  differ.node_counts();
+  return std::move(differ).take();
+}
+
+}  // namespace mainspring::bridge

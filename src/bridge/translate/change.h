@@ -1,0 +1,29 @@
+// bridge/translate/change.h
+//
+// How a job that waits becomes what is wanted now: by an update of what differs or, where Slurm
+// cannot change that of a job, by asking for another in its place. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "slurm/job.h"
+#include "slurm/job_request.h"
+
+namespace mainspring::bridge {
+
+struct JobChange {
+  // What differs. What is wanted no more is sent empty, which to Slurm means none.
+  slurm::JobRequest update;
+  // Why another job has to be asked for; "": the update does it.
+  std::string anew;
+
+  bool none() const { return anew.empty() && update == slurm::JobRequest(); }
+};
+
+// `had`: what `job` was asked for with; without it all is sent, and what its record shows beyond
+// that is taken back.
+JobChange change_of(const slurm::Job& job, const std::optional<slurm::JobRequest>& had,
+                    const slurm::JobRequest& wanted);
+
+}  // namespace mainspring::bridge

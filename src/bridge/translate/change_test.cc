@@ -1,0 +1,112 @@
+#include "bridge/translate/change.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mainspring::bridge {
+namespace {
+
+using slurm::JobRequest;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+JobRequest asked() {
+  JobRequest request;
+  request.partition = "slurm-bridge";
+  request.nodes = "2";
+  request.minimum_nodes = 2;
+  request.maximum_nodes = 2;
+  request.tasks_per_node = 1;
+  request.cpus_per_task = 4;
+  request.shared = {"none"};
+  request.admin_comment = "pods";
+  return request;
+}
+
+JobChange change(const JobRequest& had, const JobRequest& wanted) {
+  return change_of(slurm::Job(), had, wanted);
+}
+
+TEST(Change, OfNothingIsNone) { EXPECT_TRUE(change(asked(), asked()).none()); }
+
+TEST(Change, IsWhatDiffersAndNoMore) {
+  JobRequest wanted = asked();
+  wanted.time_limit = 7;
+  wanted.qos = "high";
+  const JobChange made = change(asked(), wanted);
+  JobRequest expected;
+  expected.time_limit = 7;
+  expected.qos = "high";
+  EXPECT_EQ(made.update, expected);
+  EXPECT_EQ(made.anew, "");
+}
+
+TEST(Change, OfTheNodesSaysAllOfThem) {
+  JobRequest wanted = asked();
+  wanted.nodes = "3";
+  wanted.maximum_nodes = 3;
+  const JobChange made = change(asked(), wanted);
+  EXPECT_EQ(made.update.nodes, "3");
+  EXPECT_EQ(made.update.minimum_nodes, 2);
+  EXPECT_EQ(made.update.maximum_nodes, 3);
+}
+
+TEST(Change, TakesBackWhatSlurmLetsGo) {
+  JobRequest had = asked();
+  had.excluded_nodes = {"n[1-3]"};
+  had.reservation = "maint";
+  had.qos = "high";
+  had.constraints = "ssd";
+  const JobChange made = change(had, asked());
+  EXPECT_EQ(made.anew, "");
+  EXPECT_THAT(made.update.excluded_nodes, ElementsAre(""));
+  EXPECT_EQ(made.update.reservation, "");
+  EXPECT_EQ(made.update.qos, "");
+  EXPECT_EQ(made.update.constraints, "");
+}
+
+TEST(Change, OfWhatSlurmDoesNotChangeIsAnotherJob) {
+  const auto anew = [](auto&& alter) {
+    JobRequest wanted = asked();
+    alter(wanted);
+    return change(asked(), wanted).anew;
+  };
+  EXPECT_THAT(anew([](JobRequest& job) { job.shared.clear(); }), HasSubstr("exclusiveness"));
+  EXPECT_THAT(anew([](JobRequest& job) { job.tasks_per_node = 2; }), HasSubstr("pods on a node"));
+  EXPECT_THAT(anew([](JobRequest& job) { job.user_id = "alice"; }), HasSubstr("user"));
+  EXPECT_THAT(anew([](JobRequest& job) { job.cpus_per_task.reset(); }),
+              HasSubstr("CPUs of a job cannot be taken back"));
+  JobRequest limited = asked();
+  limited.time_limit = 5;
+  EXPECT_THAT(change(limited, asked()).anew, HasSubstr("time limit"));
+}
+
+TEST(Change, OfAJobWhoseRequestIsForgottenIsAllThatIsWantedAndWhatItHasTooMuch) {
+  slurm::Job job;
+  job.excluded_nodes = "n1";
+  job.reservation = "maint";
+  job.tasks_per_node = 1;
+  const JobChange made = change_of(job, std::nullopt, asked());
+  EXPECT_EQ(made.anew, "");
+  EXPECT_EQ(made.update.cpus_per_task, 4);
+  EXPECT_EQ(made.update.nodes, "2");
+  EXPECT_THAT(made.update.shared, IsEmpty());
+  EXPECT_THAT(made.update.excluded_nodes, ElementsAre(""));
+  EXPECT_EQ(made.update.reservation, "");
+  EXPECT_EQ(made.update.constraints, std::nullopt);
+  job.tasks_per_node = 4;
+  EXPECT_THAT(change_of(job, std::nullopt, asked()).anew, HasSubstr("pods on a node"));
+}
+
+TEST(Change, LeavesThePriorityOfAHeldJobAlone) {
+  slurm::Job held;
+  held.hold = true;
+  JobRequest wanted = asked();
+  wanted.priority = 100;
+  EXPECT_TRUE(change_of(held, asked(), wanted).none());
+  EXPECT_EQ(change(asked(), wanted).update.priority, slurm::Number(100));
+}
+
+}  // namespace
+}  // namespace mainspring::bridge

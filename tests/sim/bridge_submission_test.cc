@@ -1,0 +1,249 @@
+// How gangs become jobs: limits that Slurm keeps, jobs that change while they wait, gangs whose
+// pods need nodes of several kinds. The whole bridge with everything as it should be.
+#include <map>
+#include <set>
+
+#include "sim/bridge_world.h"
+
+namespace mainspring::sim {
+namespace {
+
+struct BridgeSubmission : ::testing::Test {
+  BridgeSubmission() {
+    world.heal();
+    world.kubelet.run_on();
+  }
+
+  Object pod(const std::string& name) {
+    return world.api.find(kube::Pod::kResource, "default", name);
+  }
+  std::string node_of(const std::string& name) {
+    return std::string(text_at(*pod(name), "/spec/nodeName"));
+  }
+  std::uint32_t job_of(const std::string& name) { return job_of_pod(*pod(name)); }
+  const SlurmJob& job(std::uint32_t id) { return *world.slurm.model().job(id); }
+  std::string waits_for(const std::string& name) {
+    const json::Value* const all = pod(name)->at_pointer("/status/conditions");
+    if (all == nullptr) return "";
+    for (const json::Value& one : *all) {
+      if (text_at(one, "/type") == "PodScheduled") return std::string(text_at(one, "/message"));
+    }
+    return "";
+  }
+  void add_nodes(int count, const std::string& pool) {
+    for (int i = 0; i < count; ++i) {
+      const std::string name = fmt::format("{}{}", pool, i);
+      world.add_node(name);
+      world.patch("/api/v1/nodes/" + name,
+                  fmt::format(R"({{"metadata":{{"labels":{{"pool":"{}"}}}}}})", pool));
+    }
+    world.pass(seconds(10));
+  }
+  void put(const std::string& name, const std::string& meta = "", const std::string& spec = "",
+           int cpus = 8) {
+    world.put(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default, {}}}, spec: "
+        "{{schedulerName: slurm-bridge-scheduler, {} containers: [{{name: main, image: i, "
+        "resources: {{requests: {{cpu: '{}', memory: 1Gi}}}}}}]}}}}",
+        name, meta, spec, cpus));
+  }
+  // Of a PodGroup whose pods say which pool they need.
+  void put_gang(const std::string& name, int least, const std::vector<std::string>& pools,
+                const std::string& annotations = "") {
+    world.put(
+        fmt::format("{{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: "
+                    "{{name: {}, namespace: default, annotations: {{{}}}}}, spec: "
+                    "{{schedulingPolicy: {{gang: {{minCount: {}}}}}}}}}",
+                    name, annotations, least));
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      const std::string where =
+          pools[i].empty() ? "" : fmt::format("nodeSelector: {{pool: {}}},", pools[i]);
+      put(fmt::format("{}-{}", name, i), "",
+          fmt::format("schedulingGroup: {{podGroupName: {}}}, {}", name, where),
+          pools[i].empty() && i > 0 ? 2 : 8);
+    }
+  }
+  void remove(const std::string& name) {
+    ask_kube(world.api, http::Method::kDelete, "/api/v1/namespaces/default/pods/" + name, "");
+  }
+
+  BridgeWorld world{1};
+};
+
+TEST_F(BridgeSubmission, APodBeyondALimitTakesItsPlaceInTheQueue) {
+  add_nodes(2, "n");
+  world.slurm.model().set_most_running(1);
+  put("first");
+  world.pass(seconds(10));
+  ASSERT_NE(node_of("first"), "") << world.safety.account();
+  put("second");
+  world.pass(seconds(20));
+  ASSERT_NE(job_of("second"), 0U) << waits_for("second") << world.safety.account();
+  EXPECT_EQ(job(job_of("second")).state, SlurmJob::State::kPending);
+  world.slurm.model().set_most_running(2);
+  world.pass(seconds(30));
+  EXPECT_NE(node_of("second"), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, PodsThatNeedNodesOfTwoKindsAreTheTwoPartsOfOneJob) {
+  add_nodes(1, "big");
+  add_nodes(2, "small");
+  put_gang("mixed", 3, {"big", "small", "small"});
+  world.pass(seconds(30));
+  EXPECT_EQ(node_of("mixed-0"), "big0") << waits_for("mixed-0") << world.safety.account();
+  EXPECT_EQ((std::set<std::string>{node_of("mixed-1"), node_of("mixed-2")}),
+            (std::set<std::string>{"small0", "small1"}));
+  const std::uint32_t leader = job_of("mixed-0");
+  EXPECT_EQ(job_of("mixed-1"), leader);
+  EXPECT_EQ(job_of("mixed-2"), leader);
+  EXPECT_EQ(job(leader).nodes_wanted, 1);
+  EXPECT_EQ(job(leader + 1).leader, leader);
+  EXPECT_EQ(job(leader + 1).nodes_wanted, 2);
+
+  // The first part's pod ends first, and the others keep what they have.
+  remove("mixed-0");
+  world.pass(minutes(1));
+  EXPECT_FALSE(job(leader).over()) << world.safety.account();
+  EXPECT_FALSE(job(leader + 1).over());
+  remove("mixed-1");
+  remove("mixed-2");
+  world.pass(minutes(2));
+  EXPECT_TRUE(job(leader).over()) << world.safety.account();
+  EXPECT_TRUE(job(leader + 1).over());
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, AHetJobThatIsCancelledTakesAllItsPodsAndAPartItsOwn) {
+  add_nodes(2, "big");
+  add_nodes(2, "small");
+  put_gang("one", 2, {"big", "small"});
+  put_gang("two", 2, {"big", "small"});
+  world.pass(seconds(30));
+  const std::uint32_t one = job_of("one-0");
+  const std::uint32_t two = job_of("two-0");
+  ASSERT_NE(node_of("two-1"), "") << world.safety.account();
+  ASSERT_FALSE(world.slurm.model().cancel(one));
+  ASSERT_FALSE(world.slurm.model().cancel(two + 1));
+  world.pass(minutes(2));
+  EXPECT_FALSE(pod("one-0")) << world.safety.account();
+  EXPECT_FALSE(pod("one-1"));
+  EXPECT_TRUE(pod("two-0"));
+  EXPECT_FALSE(pod("two-1"));
+  EXPECT_FALSE(job(two).over());
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, AGangThatIsToldToHasAPartForEachKindOfPods) {
+  add_nodes(2, "n");
+  put_gang("told", 2, {"", ""}, "mainspring.slurm.net/heterogeneous: 'true'");
+  put_gang("not", 2, {"", ""}, "slurmjob.slinky.slurm.net/exclusive: 'false'");
+  world.pass(seconds(40));
+  const std::uint32_t leader = job_of("told-0");
+  ASSERT_NE(leader, 0U) << waits_for("told-0") << world.safety.account();
+  EXPECT_EQ(job(leader).leader, leader);
+  EXPECT_EQ(job(leader).cpus_per_node, 8);
+  EXPECT_EQ(job(leader + 1).cpus_per_node, 2);
+  EXPECT_EQ(job(job_of("not-0")).leader, 0U);
+}
+
+TEST_F(BridgeSubmission, AHetJobIsFoundAgainByABridgeThatWasKilled) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put("holds", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  put_gang("mixed", 2, {"big", "small"});
+  world.pass(seconds(10));
+  const std::uint32_t leader = job_of("mixed-0");
+  ASSERT_NE(leader, 0U) << world.safety.account();
+  world.kill();
+  remove("holds");
+  world.pass(seconds(5));
+  world.start();
+  world.pass(minutes(2));
+  EXPECT_EQ(job_of("mixed-0"), leader) << world.safety.account();
+  EXPECT_EQ(node_of("mixed-0"), "big0");
+  EXPECT_EQ(node_of("mixed-1"), "small0");
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, NodesThatComeToSuitAreLeftOutNoMore) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put("holds", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  put("waits", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  const std::uint32_t waiting = job_of("waits");
+  ASSERT_EQ(job(waiting).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
+  world.patch("/api/v1/nodes/big0", R"({"metadata":{"labels":{"pool":"small"}}})");
+  world.pass(seconds(30));
+  EXPECT_EQ(job_of("waits"), waiting);
+  EXPECT_EQ(node_of("waits"), "big0") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}");
+  world.pass(seconds(10));
+  const std::uint32_t first = job_of("waits");
+  ASSERT_EQ(job(first).time_limit, 5) << world.safety.account();
+  const auto annotate = [&](const std::string& limit) {
+    world.patch("/api/v1/namespaces/default/pods/waits",
+                fmt::format(R"({{"metadata":{{"annotations":{{"slurmjob.slinky.slurm.net/)"
+                            R"(timelimit":{}}}}}}})",
+                            limit));
+    world.pass(seconds(30));
+  };
+  annotate(R"("7")");
+  EXPECT_EQ(job_of("waits"), first);
+  EXPECT_EQ(job(first).time_limit, 7) << world.safety.account();
+  // No limit is whatever the partition has, which no update brings back.
+  annotate("null");
+  EXPECT_NE(job_of("waits"), first) << world.safety.account();
+  EXPECT_TRUE(job(first).over());
+  EXPECT_FALSE(job(job_of("waits")).time_limit);
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, AJobIsNoPodsBecauseAUserOfSlurmSaysSo) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("victim", "", "schedulingGates: [{name: test/wait}],");
+  SlurmJob forged;
+  forged.user = "mallory";
+  forged.partition = "slurm-bridge";
+  forged.extra =
+      fmt::format(R"({{"pods":["default/victim"],"uids":["{}"]}})", uid_of(*pod("victim")));
+  ASSERT_FALSE(world.slurm.model().submit(forged));
+  world.patch("/api/v1/namespaces/default/pods/victim", R"({"spec":{"schedulingGates":null}})");
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("victim"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("victim"), forged.id) << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, AJobThatSlurmBridgeHasMadeForAPodIsItsJob) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("taken", "", "schedulingGates: [{name: test/wait}],");
+  world.pass(seconds(2));
+  SlurmJob theirs;
+  theirs.user = "slurm";
+  theirs.partition = "slurm-bridge";
+  theirs.cpus_per_node = 8;
+  theirs.admin_comment = R"({"pods":["default/taken"]})";
+  ASSERT_FALSE(world.slurm.model().submit(theirs));
+  world.pass(seconds(15));
+  world.patch("/api/v1/namespaces/default/pods/taken", R"({"spec":{"schedulingGates":null}})");
+  world.pass(minutes(1));
+  EXPECT_EQ(job_of("taken"), theirs.id) << world.safety.account();
+  int living = 0;
+  for (const auto& [id, one] : world.slurm.model().jobs()) living += one.over() ? 0 : 1;
+  EXPECT_EQ(living, 2);
+}
+
+}  // namespace
+}  // namespace mainspring::sim
