@@ -129,10 +129,10 @@ class Ending(BridgeTest):
         self.wait(lambda: "n5" not in self.slurm.nodes(), lambda: f"{self.slurm.node('n5')}")
 
     def test_22b_a_node_that_is_deleted_while_its_kubelet_lives_ends_nothing(self):
-        self.kubelet.make_external("n5")
-        self.wait(lambda: "n5" in self.slurm.nodes(), "n5 is in Slurm")
-        number = self.running("p", nodeSelector={"kubernetes.io/hostname": "n5"})
-        self.api.delete("Node", None, "n5")
+        self.kubelet.make_external("n6")
+        self.wait(lambda: "n6" in self.slurm.nodes(), "n6 is in Slurm")
+        number = self.running("p", nodeSelector={"kubernetes.io/hostname": "n6"})
+        self.api.delete("Node", None, "n6")
         self.stays(lambda: self.job(number)["job_state"] == ["RUNNING"], "it may be back", 10.0)
         self.assertNotIn("deletionTimestamp", self.get("p")["metadata"])
 
