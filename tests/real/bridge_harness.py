@@ -24,6 +24,7 @@ from msdev.cluster.leftovers import traces  # noqa: E402
 
 KINDS |= {
     "Job": ("/apis/batch/v1", "jobs", True),
+    "DaemonSet": ("/apis/apps/v1", "daemonsets", True),
     "ReplicaSet": ("/apis/apps/v1", "replicasets", True),
     "PodGroup": ("/apis/scheduling.k8s.io/v1alpha2", "podgroups", True),
     "Workload": ("/apis/scheduling.k8s.io/v1alpha2", "workloads", True),

@@ -8,6 +8,22 @@ from bridge_harness import JOB, KINDS, SCHEDULER, BridgeTest
 KINDS["PriorityClass"] = ("/apis/scheduling.k8s.io/v1", "priorityclasses", False)
 TAINT = "slinky.slurm.net/managed-node"
 EXTERNAL = "scheduler.slinky.slurm.net/external-node"
+PARTITIONS = "scheduler.slinky.slurm.net/external-node-partitions"
+TOPOLOGY = "topology.slinky.slurm.net/spec"
+# Beside the usual one, in which nodes may be anywhere.
+TREE = """
+- topology: flat
+  cluster_default: true
+  flat: true
+- topology: racks
+  cluster_default: false
+  tree:
+    switches:
+      - switch: core
+        children: rack1,rack2
+      - switch: rack1
+      - switch: rack2
+"""
 
 
 class Policy(BridgeTest):
@@ -19,6 +35,12 @@ identities:
 priorityClasses:
   urgent: {priority: 5000}
 """
+
+    @classmethod
+    def install(cls):
+        etc = cls.slurm.instance.folder / "files" / "etc"
+        (etc / "topology.yaml").write_text(TREE.lstrip())
+        cls.slurm.scontrol("reconfigure")
 
     def test_16_pods_are_their_namespaces_user_on_both_ways(self):
         self.pod("now", annotations={f"{JOB}user-id": "root"})
@@ -125,6 +147,72 @@ priorityClasses:
             "the taint is gone",
         )
         self.api.delete("Node", None, "k8s-name")
+
+    def test_23c_nodes_follow_what_kubernetes_says_of_them(self):
+        self.kubelet.make_external("n8")
+        self.wait(lambda: "n8" in self.slurm.nodes(), "n8 is there")
+        where = lambda: self.slurm.node("n8")["topology"]  # noqa: E731
+        for rack in ("rack1", "rack2"):
+            self.api.annotate("Node", None, "n8", {TOPOLOGY: f"racks:{rack}"})
+            self.wait(lambda rack=rack: rack in where(), lambda: f"topology in Slurm: {where()}")
+
+        size = lambda: self.slurm.nodes().get("n8", {}).get("cpus")  # noqa: E731
+        self.pod("p", nodeSelector={"kubernetes.io/hostname": "n8"})
+        self.wait_bound("p")
+        less = {"status": {"allocatable": {"cpu": "6"}}}
+        self.api.patch("Node", None, "n8", less, sub="status")
+        self.wait(lambda: self.slurm.is_draining("n8"), "n8 drains")
+        self.stays(lambda: size() == 8, "it is as it was while the pod runs", 2.0)
+        self.finish("p")
+        self.wait(
+            lambda: size() == 6 and not self.slurm.is_draining("n8"),
+            lambda: f"made anew: {self.slurm.nodes().get('n8')}",
+        )
+
+        self.api.annotate("Node", None, "n8", {PARTITIONS: "nowhere"})
+        notes = lambda: [  # noqa: E731
+            event.get("note", "") for event in self.api.events("default", "UnknownPartition")
+        ]
+        self.wait(
+            lambda: any("nowhere" in note and PARTITIONS in note for note in notes()),
+            lambda: f"an event says so: {notes()}",
+        )
+        self.assertIn("slurm-bridge", self.slurm.node("n8")["partitions"])
+        self.api.delete("Node", None, "n8")
+        self.wait(lambda: "n8" not in self.slurm.nodes(), "it is gone from Slurm")
+
+    def test_23d_a_node_has_room_for_what_daemon_sets_leave(self):
+        daemon = {
+            "apiVersion": "apps/v1",
+            "kind": "DaemonSet",
+            "metadata": {"name": "net", "namespace": self.ns},
+            "spec": {
+                "selector": {"matchLabels": {"app": "net"}},
+                "template": {
+                    "metadata": {"labels": {"app": "net"}},
+                    "spec": {
+                        "nodeSelector": {"kubernetes.io/hostname": "n9"},
+                        "tolerations": [{"operator": "Exists"}],
+                        "containers": [
+                            {
+                                "name": "main",
+                                "image": "busybox:1",
+                                "resources": {"requests": {"cpu": "250m", "memory": "200Mi"}},
+                            }
+                        ],
+                    },
+                },
+            },
+        }
+        self.api.create(daemon)
+        self.kubelet.make_external("n9")
+        found = lambda: [  # noqa: E731
+            self.slurm.nodes().get("n9", {}).get(key) for key in ("cpus", "real_memory")
+        ]
+        self.wait(lambda: found() == [7, 16384 - 256], lambda: f"n9 in Slurm: {found()}")
+        self.api.delete("DaemonSet", self.ns, "net")
+        self.api.delete("Node", None, "n9")
+        self.wait(lambda: "n9" not in self.slurm.nodes(), "it is gone from Slurm")
 
     def test_24d_a_node_that_is_deleted_while_slurm_restarts_ends_no_other_pod(self):
         self.kubelet.make_external("n7")
