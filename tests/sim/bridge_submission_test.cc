@@ -94,6 +94,7 @@ TEST_F(BridgeSubmission, PodsThatNeedNodesOfTwoKindsAreTheTwoPartsOfOneJob) {
   EXPECT_EQ((std::set<std::string>{node_of("mixed-1"), node_of("mixed-2")}),
             (std::set<std::string>{"small0", "small1"}));
   const std::uint32_t leader = job_of("mixed-0");
+  ASSERT_NE(leader, 0U);
   EXPECT_EQ(job_of("mixed-1"), leader);
   EXPECT_EQ(job_of("mixed-2"), leader);
   EXPECT_EQ(job(leader).nodes_wanted, 1);
@@ -218,6 +219,7 @@ TEST_F(BridgeSubmission, AJobIsNoPodsBecauseAUserOfSlurmSaysSo) {
   forged.extra =
       fmt::format(R"({{"pods":["default/victim"],"uids":["{}"]}})", uid_of(*pod("victim")));
   ASSERT_FALSE(world.slurm.model().submit(forged));
+  world.pass(seconds(15));
   world.patch("/api/v1/namespaces/default/pods/victim", R"({"spec":{"schedulingGates":null}})");
   world.pass(minutes(1));
   EXPECT_NE(job_of("victim"), 0U) << world.safety.account();
