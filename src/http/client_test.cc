@@ -8,6 +8,7 @@
 #include "http/fake_network.h"
 #include "http/gzip.h"
 #include "http/line_reader.h"
+#include "http/not_sent.h"
 #include "net/task_group.h"
 #include "net/virtual_executor.h"
 #include "net/wait.h"
@@ -177,6 +178,18 @@ TEST_F(ClientTest, ReplacesAStaleConnectionForAnIdempotentRequest) {
   EXPECT_TRUE(send(get("http://a/")).has_value());
   EXPECT_TRUE(send(get("http://a/")).has_value());
   EXPECT_THAT(requests_, SizeIs(3));
+}
+
+TEST_F(ClientTest, SaysWhereNothingWasSent) {
+  const auto nobody = send(get("http://nobody/"));
+  ASSERT_FALSE(nobody.has_value());
+  EXPECT_TRUE(was_not_sent(nobody.error()));
+  serve("a:80", {{{"", {}, true}}});
+  Request post = get("http://a/");
+  post.method = Method::kPost;
+  const auto cut = send(post);
+  ASSERT_FALSE(cut.has_value());
+  EXPECT_FALSE(was_not_sent(cut.error()));
 }
 
 TEST_F(ClientTest, NeverRepeatsWhatMayHaveTakenEffect) {
