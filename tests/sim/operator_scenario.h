@@ -140,6 +140,7 @@ class Scenario {
       for (const auto& [id, job] : std::map(world_.slurm.model().jobs())) {
         if (!job.over()) static_cast<void>(world_.slurm.model().cancel(id));
       }
+      if (minute > 0) free_unseen();
       pass(minutes(1));
       wrong = what_is_wrong();
     }
@@ -152,6 +153,25 @@ class Scenario {
     pass(seconds(60));
     const int after = world_.safety.kube_writes + world_.safety.slurm_writes;
     if (after != before) world_.safety.violate(fmt::format("{} writes at rest", after - before));
+  }
+
+  // A worker that had jobs when Slurm last knew it is a person's to delete, who knows that they are
+  // over; see docs/nodesets.md.
+  void free_unseen() {
+    for (const auto& [key, pod] : Objects(world_.api.storage().all("pods"))) {
+      const bool known = world_.slurm.model().node(std::string(text_at(*pod, "/spec/hostname")));
+      if (known || is_being_deleted(*pod)) continue;
+      const json::Value* const all = pod->at_pointer("/status/conditions");
+      for (const json::Value& one : all == nullptr ? json::Value::array() : *all) {
+        const std::string_view type = text_at(one, "/type");
+        if (type != "SlurmNodeStateAllocated" && type != "SlurmNodeStateMixed" &&
+            type != "SlurmNodeStateCompleting" && type != "SlurmNodeStateUnknown") {
+          continue;
+        }
+        world_.kubectl(Method::kDelete, kPods + std::string(name_of(*pod)));
+        break;
+      }
+    }
   }
 
   std::string what_is_wrong() {
