@@ -6,6 +6,7 @@
 #include "base/rfc3339.h"
 #include "operator/nodeset/claims.h"
 #include "operator/nodeset/placement.h"
+#include "operator/nodeset/worker_testing.h"
 #include "operator/nodeset/worker_view.h"
 
 namespace mainspring::op {
@@ -145,6 +146,15 @@ TEST(WorkerView, ACordonWithoutANoteIsAPersonsUnlessSlurmShowsUpstreamsReason) {
                        "slurm-operator: Node (a1) was cordoned, Pod (hpc/gpu-0) must be cordoned"),
             Cause::kNode);
   EXPECT_EQ(cause_with(cordon, "slurm-operator: replace the fan", true), Cause::kNode);
+}
+
+TEST(WorkerView, ACordonIsAPersonsWhereSlurmsReasonIsOfAnEarlierPod) {
+  Sketch sketch{.name = "gpu-0", .cordon = "true", .created = kNow - hours(1)};
+  sketch.reason = "slurm-operator: Pod (slurm/gpu-0) is pending termination for scale-in";
+  sketch.reason_since = kNow - hours(2);
+  EXPECT_EQ(cordon_cause(view_of(sketch)), Cause::kPerson);
+  sketch.reason_since = kNow;
+  EXPECT_EQ(cordon_cause(view_of(sketch)), Cause::kScaleIn);
 }
 
 TEST(WorkerView, OurNoteSaysWhyWhateverSlurmShows) {

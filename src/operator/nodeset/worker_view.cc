@@ -124,8 +124,14 @@ Cause cordon_cause(const WorkerView& worker) {
     return cause_of(*note);
   }
   if (!worker.slurm.present()) return Cause::kPerson;
-  const std::string_view reason = worker.slurm.node->reason;
+  const slurm::Node& node = *worker.slurm.node;
+  const std::string_view reason = node.reason;
   if (!reason.starts_with(api::kReasonPrefix)) return Cause::kPerson;
+  // Older than the pod, it is about an earlier one of the same name.
+  if (node.reason_changed_at.set() &&
+      WallTime(seconds(node.reason_changed_at.value_or(0))) < worker.pod->meta.created) {
+    return Cause::kPerson;
+  }
   // What upstream writes for a scale-in, an update and a switch of modes alike, and for a cordoned
   // node. "was cordoned" alone is what it writes for a person's annotation.
   if (reason.ends_with("is pending termination for scale-in")) return Cause::kScaleIn;
