@@ -91,17 +91,33 @@ Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr co
   wanted.resize(std::min(wanted.size(), kMostChanges));
   world_.events.event(ref(*nodeset), EventType::kNormal, "ScalingUp", "ScaleUp",
                       fmt::format("Creating {} of {} pods", wanted.size(), plan->desired));
-  co_return co_await control::in_parallel<Creation>(
+  std::vector<std::string> names;
+  const auto all = co_await control::in_parallel<Creation>(
       std::move(wanted),
-      [this, nodeset, pod_template, hash = view->revision_hash](Creation one) {
-        return create_pod(nodeset, pod_template, hash, std::move(one));
+      [this, nodeset, pod_template, hash = view->revision_hash, &names](Creation one) {
+        return create_pod(nodeset, pod_template, hash, std::move(one), &names);
       },
       kCreationsAtOnce, control::AtFailure::kStop);
+  say_created(*nodeset, std::move(names));
+  co_return all;
+}
+
+// All in one: a NodeSet has room for some events, and one for each pod would leave none for those
+// that say what is wrong.
+void NodeSetSync::say_created(const api::NodeSet& nodeset, std::vector<std::string> names) {
+  constexpr std::size_t kNamed = 10;
+  if (names.empty()) return;
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kNamed));
+  world_.events.event(ref(nodeset), EventType::kNormal, "SuccessfulCreate", "Create",
+                      fmt::format("Created {} {}{}", count == 1 ? "Pod" : "Pods",
+                                  fmt::join(names, ", "), count > kNamed ? ", ..." : ""));
 }
 
 Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
                                            std::shared_ptr<const json::Value> pod_template,
-                                           std::string revision_hash, Creation creation) {
+                                           std::string revision_hash, Creation creation,
+                                           std::vector<std::string>* names) {
   build::WorkerIdentity identity{creation.ordinal, creation.node.get()};
   std::shared_ptr<const kube::Node> pinned;
   if (nodeset->spec.pin_to_node && creation.ordinal) {
@@ -127,8 +143,7 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
   const kube::Api<control::ObjectMeta> pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});
   if (made) {
-    world_.events.event(ref(*nodeset), EventType::kNormal, "SuccessfulCreate", "Create",
-                        fmt::format("Created Pod {}", made->meta.name));
+    names->push_back(made->meta.name);
     co_return Result<void>();
   }
   // A pod with an ordinal cannot come twice: trying again finds it. One without may have been made

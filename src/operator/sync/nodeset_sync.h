@@ -54,7 +54,9 @@ class NodeSetSync {
   Task<Result<void>> create_pods(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                                  const Plan* plan);
   Task<Result<void>> create_pod(NodeSetPtr nodeset, std::shared_ptr<const json::Value> pod_template,
-                                std::string revision_hash, Creation creation);
+                                std::string revision_hash, Creation creation,
+                                std::vector<std::string>* names);
+  void say_created(const api::NodeSet& nodeset, std::vector<std::string> names);
   Task<Result<void>> cordon_pods(const NodeSetView* view, const Plan* plan);
   struct PodChange {
     std::string ns;
