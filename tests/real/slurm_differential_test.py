@@ -18,6 +18,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
+from msdev import slurm_conf  # noqa: E402
 from msdev.slurm import Instance  # noqa: E402
 
 NAME = "test-slurm-diff"
@@ -35,16 +36,19 @@ JOB_FIELDS = (
 
 
 class Peer:
-    def __init__(self, port: int, token: str):
-        self.port, self.token = port, token
+    def __init__(self, port: int, tokens: dict[str, str]):
+        self.port, self.tokens = port, tokens
+        self.user = "slurm"  # Whose token is sent.
         self.jobs = []  # The ids, in the order of submission: the two number them differently.
         self.last = ""  # What was asked last, for messages.
 
     def call(self, method: str, path: str, body: dict | None = None) -> tuple[int, dict]:
-        self.last = f"{method} {path} {json.dumps(body) if body else ''}"
+        self.last = f"{self.user}: {method} {path} {json.dumps(body) if body else ''}"
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            headers = {"X-SLURM-USER-TOKEN": self.token, "Content-Type": "application/json"}
+            headers = {"Content-Type": "application/json"}
+            if token := self.tokens[self.user]:
+                headers["X-SLURM-USER-TOKEN"] = token
             data = json.dumps(body) if body is not None else None
             connection.request(method, f"/slurm/v0.0.45/{path}", body=data, headers=headers)
             answer = connection.getresponse()
@@ -59,6 +63,7 @@ class Peer:
         jobs = {job["job_id"]: job for job in self.call("GET", "jobs/")[1]["jobs"]}
         partitions = self.call("GET", "partitions/")[1]["partitions"]
         reservations = self.call("GET", "reservations/")[1]["reservations"]
+        states = {one["job_id"]: one["state"] for one in self.call("GET", "jobs/state/")[1]["jobs"]}
         return {
             "nodes": {
                 node["name"]: {field: canonical(node[field]) for field in NODE_FIELDS}
@@ -71,7 +76,12 @@ class Peer:
                 else None
                 for job in self.jobs
             ],
-            "partitions": {one["name"] for one in partitions} - {"compute"},
+            "states": [canonical(states.get(job)) for job in self.jobs],
+            "partitions": {
+                one["name"]: [one["nodes"]["configured"], one["nodes"]["total"]]
+                for one in partitions
+                if one["name"].startswith(prefix)
+            },
             "reservations": {one["name"]: one["node_list"] for one in reservations},
         }
 
@@ -84,7 +94,7 @@ def outcome(answer: tuple[int, dict]) -> tuple:
     """What must be the same: the status, the error numbers, and those of single jobs."""
     status, body = answer
     errors = [error.get("error_number") for error in body.get("errors", [])]
-    singles = [one["error"]["code"] for one in body.get("status") or []]
+    singles = sorted(one["error"]["code"] for one in body.get("status") or [])
     warned = any("accounting storage" not in one["description"] for one in body.get("warnings", []))
     return status, errors, singles, warned
 
@@ -206,14 +216,77 @@ class Calls:
         }
         return lambda peer: peer.call("POST", "reservation", body)
 
+    def update_nodes(self):
+        body = {"name": [self.node(), self.node()], "comment": f"c{self.random.randrange(9)}"}
+        return lambda peer: peer.call("POST", "nodes/", body)
+
+    def some_jobs(self):
+        """Two or three of a peer's, as both number them, and one that is nobody's now and then."""
+        which = [self.random.random() for _ in range(self.random.randrange(2, 4))]
+
+        def ids(peer: Peer) -> list[str]:
+            known = [*peer.jobs, 999_999]
+            return [str(known[int(one * len(known))]) for one in which]
+
+        return ids
+
+    def cancel_many(self):
+        ids = self.some_jobs()
+        return lambda peer: peer.call("DELETE", "jobs/", {"jobs": ids(peer)})
+
+    def read_states(self):
+        ids = self.some_jobs()
+        return lambda peer: peer.call(
+            "GET", f"jobs/state/?{'&'.join(f'job_id={i}' for i in ids(peer))}"
+        )
+
+    def requeue(self):
+        ids = self.some_jobs()
+        return lambda peer: peer.call("GET", f"job/{ids(peer)[0]}/requeue")
+
+    def read_changes(self):
+        """Of a list, since long ago or since a time to come: nothing changes in between."""
+        kind = self.random.choice(["nodes", "jobs", "partitions", "reservations"])
+        since = self.random.choice([1, int(time.time()) + 3600])
+        return lambda peer: peer.call("GET", f"{kind}/?update_time={since}")
+
+    def partition(self):
+        name = f"{self.prefix}p{self.random.randrange(2)}"
+        if self.random.random() < 0.5:
+            return lambda peer: peer.call("DELETE", f"partition/{name}")
+        made = {"name": name, "nodes": {"configured": self.node()}}
+        return lambda peer: peer.call("POST", "partitions/", {"partitions": [made]})
+
+    def reconfigure(self):
+        return lambda peer: peer.call("GET", "reconfigure/")
+
+    def as_other(self, kind):
+        """The same by somebody who may not, or whose token is none. What alice may submit, and cancel of
+        others, is not looked at here."""
+        users = ["nobody", "forged", "expired", "garbled"]
+        if kind not in (self.submit, self.allocate, self.cancel, self.cancel_many):
+            users += ["alice"] * 4
+        user, call = self.random.choice(users), kind()
+
+        def other(peer: Peer):
+            peer.user = user
+            try:
+                return call(peer)
+            finally:
+                peer.user = "slurm"
+
+        return other
+
     def next(self):
         kinds = [self.create_node] * 3 + [self.update_node] * 4 + [self.submit] * 5
         kinds += [self.allocate, self.change_job, self.cancel, self.cancel, self.read]
-        kinds += [self.read_job, self.reserve, self.delete_node]
+        kinds += [self.read_job, self.reserve, self.delete_node, self.update_nodes]
+        kinds += [self.cancel_many, self.read_states, self.requeue, self.read_changes]
+        kinds += [self.partition, self.partition, self.reconfigure]
         kind = self.random.choice(kinds)
         # These depend on what has started, which both schedulers decide in their own time.
         settle_first = kind not in (self.read, self.submit)
-        return settle_first, kind()
+        return settle_first, self.as_other(kind) if self.random.random() < 0.15 else kind()
 
 
 @unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")
@@ -225,7 +298,19 @@ class SlurmDifferentialTest(unittest.TestCase):
         self.addCleanup(self.dev_slurm, "down")
         self.dev_slurm("up", "--nodes", "1")
         endpoint = Instance(NAME).endpoint()
-        self.real = Peer(int(endpoint["url"].rpartition(":")[2]), endpoint["token"])
+        self.key = Path(endpoint["jwt_key"])
+        self.real = Peer(int(endpoint["url"].rpartition(":")[2]), self.tokens())
+
+    def tokens(self) -> dict[str, str]:
+        key = self.key.read_bytes()
+        return {
+            "slurm": slurm_conf.token(key, "slurm"),
+            "alice": slurm_conf.token(key, "alice"),
+            "nobody": "",
+            "forged": slurm_conf.token(b"x" * 32, "slurm"),
+            "expired": slurm_conf.token(key, "slurm", -60),
+            "garbled": "not.a.token",
+        }
 
     def dev_slurm(self, verb: str, *flags: str) -> None:
         command = [REPO / "dev" / "slurm", verb, "--name", NAME, *flags]
@@ -234,7 +319,7 @@ class SlurmDifferentialTest(unittest.TestCase):
 
     def model(self) -> Peer:
         server = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", SERVER], stdout=subprocess.PIPE, text=True
+            ["setpriv", "--pdeathsig", "KILL", SERVER, self.key], stdout=subprocess.PIPE, text=True
         )
 
         def stop():
@@ -243,7 +328,7 @@ class SlurmDifferentialTest(unittest.TestCase):
             server.stdout.close()
 
         self.addCleanup(stop)
-        return Peer(int(server.stdout.readline()), "any")
+        return Peer(int(server.stdout.readline()), self.tokens())
 
     def test_the_model_answers_like_the_real_one(self):
         for seed in range(1, SEEDS + 1):
@@ -292,6 +377,8 @@ class SlurmDifferentialTest(unittest.TestCase):
             self.real.call("DELETE", f"job/{job}")
         for one in self.real.call("GET", "reservations/")[1]["reservations"]:
             self.real.call("DELETE", f"reservation/{one['name']}")
+        for name in self.real.facts(prefix)["partitions"]:
+            self.real.call("DELETE", f"partition/{name}")
         for node in self.real.facts(prefix)["nodes"]:
             self.real.call("DELETE", f"node/{node}")
 

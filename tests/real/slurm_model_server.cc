@@ -1,10 +1,12 @@
 // The in-memory Slurm of tests/sim behind a real port, so that slurm_differential_test.py can ask
-// it what it asks the real one. Prints the port; runs until it is killed.
+// it what it asks the real one. Takes the file with the key of tokens, prints the port and runs
+// until it is killed.
 #include <cstdio>
 #include <string_view>
 
 #include "http/server.h"
 #include "net/event_loop.h"
+#include "net/small_file.h"
 #include "net/socket_network.h"
 #include "sim/slurm_api.h"
 
@@ -15,10 +17,15 @@ http::Task<Result<http::Response>> pass_on(SlurmApi* api, http::Request request)
   co_return co_await api->send(std::move(request));
 }
 
-int run() {
+int run(const char* key_file) {
   net::EventLoop loop;
   net::SocketNetwork network(loop);
-  SlurmApi api(loop, {});
+  auto key = net::read_small_file(key_file);
+  if (!key) {
+    std::fprintf(stderr, "%s\n", key.error().to_string().c_str());
+    return 1;
+  }
+  SlurmApi api(loop, {.key = Secret(*std::move(key))});
   http::Router router;
   for (const http::Method method :
        {http::Method::kGet, http::Method::kPost, http::Method::kDelete}) {
@@ -41,4 +48,8 @@ int run() {
 }  // namespace
 }  // namespace mainspring::sim
 
-int main() { return mainspring::sim::run(); }
+int main(int count, char** words) {
+  if (count == 2) return mainspring::sim::run(words[1]);
+  std::fputs("usage: slurm_model_server KEY_FILE\n", stderr);
+  return 2;
+}

@@ -187,7 +187,6 @@ http::Task<Result<http::Upgraded>> SlurmApi::upgrade(Request) {
 
 std::optional<Response> SlurmApi::refuse_caller(const Request& request, Caller& caller) const {
   const auto token = request.headers.get("X-SLURM-USER-TOKEN");
-  if (!token) return http::text_response(401, "Authentication failure");
   caller.user = "slurm";
   if (!options_.key.empty()) {
     const auto parts = split(*token, '.');
@@ -228,6 +227,9 @@ Response SlurmApi::answer(const Request& request) {
       target.rest.push_back(http::percent_decode(parts[i]).value_or(""));
     }
   }
+  if (!request.headers.get("X-SLURM-USER-TOKEN")) {
+    return http::text_response(401, "Authentication failure");
+  }
   if (target.kind == "ping") {
     return slurm_answer(
         200,
@@ -257,7 +259,7 @@ Response SlurmApi::route(const Target& target, const Request& request, const Cal
     model_.reconfigure();
     return slurm_answer(200, Value::object(), target.version);
   }
-  if (target.method == Method::kGet) return read(target, request);
+  if (target.method == Method::kGet) return read(target, request, caller);
   Value body = Value::object();
   if (!request.body.empty()) {
     auto parsed = json::parse(request.body);
@@ -279,15 +281,19 @@ Response SlurmApi::listed(std::string_view list, Value items, int version) const
   return slurm_answer(200, std::move(contents), version);
 }
 
-Response SlurmApi::read(const Target& target, const Request& request) const {
+Response SlurmApi::read(const Target& target, const Request& request, const Caller& caller) const {
   if (target.kind == "nodes" || target.kind == "node") return read_nodes(target, request);
   if (target.kind == "jobs") return read_jobs(target, request);
+  if (target.kind == "job" && target.rest.size() == 2 && target.rest[1] == "requeue" &&
+      target.version >= 45) {
+    return requeue(target, caller);
+  }
   if (target.kind == "job" && !target.rest.empty()) return read_job(target);
   if (target.kind == "partitions" || target.kind == "partition") {
     return read_partitions(target, request);
   }
   if (target.kind == "reservations" || target.kind == "reservation") {
-    return read_reservations(target);
+    return read_reservations(target, request);
   }
   if (target.kind == "conf" && target.version >= 45) {
     const Value meta = Value::object({{"BOOT_TIME", model_.boot_time()}});
@@ -367,6 +373,23 @@ Response SlurmApi::read_job(const Target& target) const {
       Value::object({{"jobs", Value::array()}}), target.version);
 }
 
+// External jobs are all that there are, and none of them can be queued again.
+Response SlurmApi::requeue(const Target& target, const Caller& caller) const {
+  const SlurmJob* const job = model_.job(parse_integer<std::uint32_t>(target.rest[0]).value_or(0));
+  const bool known = job != nullptr;
+  const std::string what = "Requeue JobID=" + target.rest[0] + " failed";
+  if (known && !may_change(*job, caller)) {
+    return slurm_answer(
+        SlurmRefusal{2002, "Access/permission denied", what, "op_handler_job_requeue"},
+        Value::object({{"status", Value::array()}}), target.version);
+  }
+  return slurm_answer(
+      known ? SlurmRefusal{2039, "Only batch jobs are accepted or processed", what,
+                           "op_handler_job_requeue"}
+            : SlurmRefusal{2017, "Invalid job id specified", what, "op_handler_job_requeue", 404},
+      Value::object({{"status", Value::array()}}), target.version);
+}
+
 Response SlurmApi::read_partitions(const Target& target, const Request& request) const {
   const bool all = target.kind == "partitions";
   if (all && unchanged(request, model_.partitions_changed())) return {.status = 304};
@@ -381,8 +404,9 @@ Response SlurmApi::read_partitions(const Target& target, const Request& request)
   return slurm_answer(200, Value::object({{"warnings", Value::array({warning})}}), target.version);
 }
 
-Response SlurmApi::read_reservations(const Target& target) const {
+Response SlurmApi::read_reservations(const Target& target, const Request& request) const {
   const bool all = target.kind == "reservations";
+  if (all && unchanged(request, model_.reservations_changed())) return {.status = 304};
   if (!all && target.rest.empty()) return no_such_path();
   Value items = Value::array();
   for (const auto& [name, one] : model_.reservations()) {
@@ -428,8 +452,13 @@ Response SlurmApi::write(const Target& target, const Value& body, const Caller& 
         .weight = number_in(body, "weight"),
         .features = body.find("features") == nullptr ? std::nullopt
                                                      : std::optional(names_in(body, "features"))};
-    for (const std::string& one :
-         target.kind == "node" ? std::vector<std::string>{name} : names_in(body, "name")) {
+    std::vector<std::string> names{name};
+    if (target.kind == "nodes") names = names_in(body, "name");
+    if (names.empty()) names.emplace_back();
+    // slurmrestd makes one hostlist of them, and slurmctld stops at the first that it does not
+    // know.
+    std::sort(names.begin(), names.end());
+    for (const std::string& one : names) {
       if (const auto refused = model_.update_node(one, change)) return done(refused);
     }
     return done(std::nullopt);
@@ -477,7 +506,12 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
                                      .nodes_wanted = whole_in(body, "nodes"),
                                      .partition = text_in(body, "partition"),
                                      .excluded = changed_names_in(body, "excluded_nodes")};
-  const auto refused = model_.update_job(id.value_or(0), change);
+  const SlurmJob* const job = model_.job(id.value_or(0));
+  const auto refused =
+      job != nullptr && !may_change(*job, caller)
+          ? SlurmModel::Refused(SlurmRefusal{2010, "Invalid user id", "Job update requested failed",
+                                             "slurm_update_job2()"})
+          : model_.update_job(id.value_or(0), change);
   Value contents = Value::object({{"results", nullptr}});
   return refused ? slurm_answer(*refused, std::move(contents), target.version)
                  : slurm_answer(200, std::move(contents), target.version);

@@ -70,12 +70,17 @@ class SlurmApi final : public http::Transport {
   http::Response route(const Target& target, const http::Request& request, const Caller& caller);
   std::int64_t seconds_now() const;
   http::Response listed(std::string_view list, json::Value items, int version) const;
-  http::Response read(const Target& target, const http::Request& request) const;
+  http::Response read(const Target& target, const http::Request& request,
+                      const Caller& caller) const;
   http::Response read_nodes(const Target& target, const http::Request& request) const;
   http::Response read_jobs(const Target& target, const http::Request& request) const;
   http::Response read_job(const Target& target) const;
   http::Response read_partitions(const Target& target, const http::Request& request) const;
-  http::Response read_reservations(const Target& target) const;
+  http::Response read_reservations(const Target& target, const http::Request& request) const;
+  http::Response requeue(const Target& target, const Caller& caller) const;
+  static bool may_change(const SlurmJob& job, const Caller& caller) {
+    return caller.admin || job.user == caller.user;
+  }
   http::Response write(const Target& target, const json::Value& body, const Caller& caller);
   http::Response write_job(const Target& target, const json::Value& body, const Caller& caller);
   http::Response submit(const Target& target, const json::Value& body, const Caller& caller);

@@ -498,6 +498,12 @@ SlurmModel::Refused SlurmModel::delete_reservation(const std::string& name) {
 }
 
 SlurmModel::Refused SlurmModel::create_partition(SlurmPartition made) {
+  for (const std::string& name : made.names) {
+    if (node(name) == nullptr) {
+      return SlurmRefusal{2018, kBadNode, "Failed to update partition " + made.name,
+                          "slurm_update_partition"};
+    }
+  }
   made.from_rest = true;
   std::erase_if(partitions_, [&](const SlurmPartition& one) { return one.name == made.name; });
   partitions_.push_back(std::move(made));
@@ -506,6 +512,13 @@ SlurmModel::Refused SlurmModel::create_partition(SlurmPartition made) {
 }
 
 SlurmModel::Refused SlurmModel::delete_partition(const std::string& name) {
+  const bool in_use = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& one) {
+    return one.second.partition == name && !one.second.over();
+  });
+  if (in_use) {
+    return SlurmRefusal{2075, "Partition is in use", "Unable to delete partition",
+                        "slurm_delete_partition()"};
+  }
   if (std::erase_if(partitions_, [&](const SlurmPartition& one) { return one.name == name; }) ==
       0) {
     return SlurmRefusal{2000, "Invalid partition name specified",
