@@ -23,8 +23,10 @@ function(mainspring_precompiled_digest kind)
   string(SHA256 digest "${CMAKE_CXX_COMPILER_VERSION}${text}")
   set(MAINSPRING_${kind}_DIGEST ${digest} PARENT_SCOPE)
 endfunction()
-mainspring_precompiled_digest(HOUSE)
-mainspring_precompiled_digest(TESTS)
+if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  mainspring_precompiled_digest(HOUSE)
+  mainspring_precompiled_digest(TESTS)
+endif()
 
 set(CMAKE_PCH_INSTANTIATE_TEMPLATES ON)
 # In the driver's words: of those the compiler cache knows that they name a file of this checkout.

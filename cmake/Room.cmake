@@ -4,7 +4,7 @@
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
 #   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test; in builds
 #                       with a sanitizer all of them together as PRESET.NAME
-#   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, in builds with the address sanitizer
+#   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, with MAINSPRING_FUZZ
 # LIBRARIES are third-party and private: their headers stay inside the room's .cc files.
 include(GoogleTest)
 
@@ -78,7 +78,7 @@ function(mainspring_room name)
     endif()
   endif()
 
-  if(MAINSPRING_SANITIZE MATCHES "address")
+  if(MAINSPRING_FUZZ)
     foreach(file IN LISTS fuzzers)
       cmake_path(GET file STEM subject)
       string(REGEX REPLACE "_fuzz$" "" subject ${subject})

@@ -1,17 +1,14 @@
 """The checks behind dev/lint. Each is a function from the project's files to a list of findings."""
 
-import hashlib
-import json
-import os
 import re
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from .console import Failure, Steps, say
 from .coroutines import check_coroutines
 from .includes import check_includes
-from .paths import CACHE, REPO
+from .paths import REPO
+from .tidy import check_tidy
 
 LONGEST_FILE = 600
 SOURCE_ENDINGS = {".cc", ".h", ".py", ".sh", ".go"}
@@ -91,72 +88,6 @@ def check_sizes(files):
                     "has more than one subject: split it"
                 )
     return found
-
-
-def check_tidy(files):
-    """clang-tidy over every compiled file. A file whose preprocessed text was clean before is not
-    looked at again: a full run takes minutes, a repeated one seconds."""
-    build = REPO / "build" / "debug"
-    subprocess.run(
-        ["cmake", "--preset", "debug", "-Wno-dev"], cwd=REPO, check=True, capture_output=True
-    )
-    # Without the precompiled headers: each file must compile by what it includes itself.
-    text = re.sub(r" -include-pch \S+", "", (build / "compile_commands.json").read_text())
-    folder = REPO / "build" / "tidy"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "compile_commands.json").write_text(text)
-    known = set(files)
-    commands = [c for c in json.loads(text) if Path(c["file"]) in known]
-    settings = (REPO / ".clang-tidy").read_bytes()
-    done = [0]
-
-    def one(command) -> list[str]:
-        file = Path(command["file"])
-        stamp = tidy_stamp(command, settings)
-        found = []
-        if stamp is None or not stamp.exists():
-            found = tidy_file(folder, file)
-            if not found and stamp is not None:
-                stamp.parent.mkdir(parents=True, exist_ok=True)
-                stamp.touch()
-        done[0] += 1
-        if done[0] % 20 == 0:
-            say(f"    clang-tidy: {done[0]} of {len(commands)} files")
-        return found
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [line for lines in pool.map(one, commands) for line in lines]
-
-
-# The test libraries' templates make every check slow, and a test has less to hide.
-TEST_CHECKS = (
-    "-*,bugprone-use-after-move,bugprone-dangling-handle,bugprone-unused-return-value,"
-    "cppcoreguidelines-avoid-capturing-lambda-coroutines"
-)
-
-
-def chosen_checks(file: Path) -> list[str]:
-    is_test = re.search(r"_(test|fuzz|testing|bench)\.cc$", file.name) or "src" not in file.parts
-    return [f"--checks={TEST_CHECKS}"] if is_test else []
-
-
-def tidy_stamp(command, settings: bytes) -> Path | None:
-    """Where to note that this very text was clean; None if it does not even preprocess."""
-    argv = re.sub(r" -o \S+ -c ", " -E -P -C ", command["command"])
-    text = subprocess.run(argv, shell=True, cwd=command["directory"], capture_output=True)
-    if text.returncode != 0:
-        return None
-    return (
-        CACHE
-        / "tidy"
-        / hashlib.sha256(settings + TEST_CHECKS.encode() + text.stdout).hexdigest()[:24]
-    )
-
-
-def tidy_file(folder: Path, file: Path) -> list[str]:
-    checks = chosen_checks(file)
-    found = output_of(["clang-tidy-16", "--quiet", *checks, "-p", folder, file])
-    return [line for line in found if not line.endswith("warnings generated.")]
 
 
 CHECKS = {
