@@ -1,20 +1,21 @@
-# mainspring_room(NAME ROOMS room... LIBRARIES target...)
+# mainspring_room(NAME ROOMS room... LIBRARIES target... SHARDS n)
 #
 # Makes the library mainspring_NAME from the .cc files of this folder and those below, and beside it
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
-#   NAME_test           from *_test.cc, every test known to ctest as PRESET.NAME.Suite.Test; in builds
-#                       with a sanitizer all of them together as PRESET.NAME
+#   NAME_test           from *_test.cc, known to ctest as PRESET.NAME; where that takes minutes, in n
+#                       parts that run side by side, PRESET.NAME.1 and so on
 #   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, with MAINSPRING_FUZZ
 # LIBRARIES are third-party and private: their headers stay inside the room's .cc files.
-include(GoogleTest)
-
 cmake_path(GET CMAKE_BINARY_DIR FILENAME MAINSPRING_PRESET)
 set(MAINSPRING_TESTS "" CACHE STRING
   "While working on a few files: a regular expression, only test files that match are built")
 set(MAINSPRING_FUZZ_RUNS 20000 CACHE STRING "How many inputs ctest gives each fuzz target")
 
 function(mainspring_room name)
-  cmake_parse_arguments(room "" "" "ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "" "SHARDS" "ROOMS;LIBRARIES" ${ARGN})
+  if(NOT room_SHARDS)
+    set(room_SHARDS 1)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   set(fuzzers ${sources})
@@ -61,21 +62,23 @@ function(mainspring_room name)
       # double the time to build.
       target_compile_options(${name}_test PRIVATE -O0)
     endif()
-    # Properties are tried on the same inputs every time: a failure in CI must be one that anybody can
-    # see again. By hand, without it, they are others each time.
-    set(repeatable ENVIRONMENT RC_PARAMS=seed=1)
-    if(MAINSPRING_SANITIZE)
-      # One process: under a sanitizer most tests take less time than their process takes to start.
-      add_test(NAME ${MAINSPRING_PRESET}.${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-        COMMAND ${name}_test --gtest_brief=1)
-      # The longest of them, the simulations, take minutes and must not come last.
-      set_tests_properties(${MAINSPRING_PRESET}.${name} PROPERTIES LABELS unit TIMEOUT 1800 COST 800
-        ${repeatable})
-    else()
-      gtest_discover_tests(${name}_test WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-        TEST_PREFIX ${MAINSPRING_PRESET}.${name}. DISCOVERY_MODE PRE_TEST
-        PROPERTIES LABELS unit TIMEOUT 120 ${repeatable})
-    endif()
+    # One process for many tests: most take less time than a process takes to start. Properties are
+    # tried on the same inputs every time: a failure in CI must be one that anybody can see again. By
+    # hand, without it, they are others each time.
+    foreach(shard RANGE 1 ${room_SHARDS})
+      math(EXPR index "${shard} - 1")
+      set(test ${MAINSPRING_PRESET}.${name})
+      if(room_SHARDS GREATER 1)
+        string(APPEND test .${shard})
+      endif()
+      add_test(NAME ${test} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND ${name}_test)
+      set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1800 ENVIRONMENT
+        "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${room_SHARDS};GTEST_SHARD_INDEX=${index}")
+      if(MAINSPRING_SANITIZE)
+        # These take the processor for minutes: best beside those that wait, and never last.
+        set_tests_properties(${test} PROPERTIES COST 800)
+      endif()
+    endforeach()
   endif()
 
   if(MAINSPRING_FUZZ)

@@ -11,7 +11,7 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev.cluster.leftovers import traces_of  # noqa: E402
+from msdev.cluster.leftovers import Footprint  # noqa: E402
 from msdev.console import Failure  # noqa: E402
 from msdev.managed_slurm import SYSTEM  # noqa: E402
 from msdev.process import wait_for  # noqa: E402
@@ -35,7 +35,7 @@ class ClusterCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster("down")
-        cls.before = traces_of(cls.cluster_name)
+        cls.footprint = Footprint(cls.cluster_name)
         cls.addClassCleanup(cls.take_down)
         cls.cluster("up", "--nodes", "2")
         try:
@@ -58,9 +58,9 @@ class ClusterCase(unittest.TestCase):
     def take_down(cls):
         if os.environ.get("MAINSPRING_E2E_KEEP"):
             return
+        cls.footprint.note()
         cls.cluster("down")
-        left = traces_of(cls.cluster_name) - cls.before
-        if left:
+        if left := cls.footprint.left():
             raise AssertionError("left behind: " + ", ".join(sorted(left)))
 
     @classmethod

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""dev/cluster without nodes: quick, side by side, and safe to interrupt anywhere."""
+"""dev/cluster without nodes: quick, side by side, and safe to interrupt anywhere. Runs beside other
+tests; machine_test.py looks everywhere for what stays."""
 
 import json
-import signal
 import subprocess
 import threading
 import time
 import unittest
 
 import clusters
-from clusters import CLUSTER, ClusterTest, kubectl, run
+from clusters import CLUSTER, ClusterTest, killed_up, kubectl, run
 from msdev.cluster.layout import CLUSTERS
 from msdev.cluster.leftovers import processes_of
 
@@ -17,25 +17,8 @@ ONE, TWO = "test-cp-1", "test-cp-2"
 UP = ("up", "--control-plane-only")
 
 
-def killed_up(name: str, step: str, delay: float) -> str:
-    """Starts `up` and kills it `delay` seconds after it announced the step. Its output so far."""
-    argv = [CLUSTER, "--name", name, *UP]
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = ""
-    for line in child.stdout:
-        said += line
-        if step in line:
-            break
-    time.sleep(delay)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
-    return said
-
-
 class ControlPlaneOnly(ClusterTest):
     names = (ONE, TWO)
-    alone = True
 
     def test_serves_the_api_versions_that_the_bridge_needs(self):
         run(ONE, *UP)
@@ -56,13 +39,13 @@ class ControlPlaneOnly(ClusterTest):
         self.assertNotEqual(clusters.index_of(ONE), clusters.index_of(TWO))
         kubectl(ONE, "create", "namespace", "only-in-one")
         self.assertNotIn("only-in-one", kubectl(TWO, "get", "namespaces"))
-        run(ONE, "down")
+        self.down(ONE)
         self.assert_works(TWO)
 
     def test_down_then_up_keeps_nothing(self):
         run(ONE, *UP)
         kubectl(ONE, "create", "namespace", "forgotten")
-        run(ONE, "down")
+        self.down(ONE)
         run(ONE, *UP)
         self.assertNotIn("forgotten", kubectl(ONE, "get", "namespaces"))
 
@@ -116,7 +99,6 @@ class Interrupted(ClusterTest):
     """kill -9 of `up`, at the announcement of a step and somewhere within it."""
 
     names = (ONE,)
-    alone = True
     MOMENTS = (
         ("network", 0.05),
         ("certificates", 0.1),
@@ -128,29 +110,30 @@ class Interrupted(ClusterTest):
     def test_up_repairs_what_a_killed_up_left(self):
         for step, delay in self.MOMENTS:
             with self.subTest(step=step, delay=delay):
-                killed_up(ONE, step, delay)
+                killed_up(ONE, *UP, step=step, delay=delay)
                 run(ONE, *UP)
                 self.assert_works(ONE)
-                run(ONE, "down")
-                self.assertEqual(clusters.traces() - self.before, set())
+                self.down(ONE)
+                self.assert_nothing_left()
 
     def test_down_cleans_what_a_killed_up_left(self):
         for step, delay in self.MOMENTS:
             with self.subTest(step=step, delay=delay):
-                killed_up(ONE, step, delay)
-                run(ONE, "down")
-                self.assertEqual(clusters.traces() - self.before, set())
+                killed_up(ONE, *UP, step=step, delay=delay)
+                self.down(ONE)
+                self.assert_nothing_left()
 
     def test_down_completes_what_a_killed_down_began(self):
         for delay in (0.1, 0.2, 0.3):
             with self.subTest(delay=delay):
                 run(ONE, *UP)
+                self.footprint.note()
                 child = subprocess.Popen([CLUSTER, "--name", ONE, "down"])
                 time.sleep(delay)
                 child.kill()
                 child.wait()
-                run(ONE, "down")
-                self.assertEqual(clusters.traces() - self.before, set())
+                self.down(ONE)
+                self.assert_nothing_left()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -11,7 +12,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev.cluster import registry  # noqa: E402
-from msdev.cluster.leftovers import traces, traces_of  # noqa: E402
+from msdev.cluster.leftovers import Footprint  # noqa: E402
 
 CLUSTER = REPO / "dev" / "cluster"
 
@@ -39,24 +40,40 @@ def apply(name: str, *objects: dict) -> None:
     kubectl(name, "apply", "-f", "-", text=text)
 
 
+def killed_up(name: str, *up: str, step: str, delay: float) -> None:
+    """Starts `up` and kills it `delay` seconds after it announced the step."""
+    argv = [CLUSTER, "--name", name, *up]
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    for line in child.stdout:
+        if step in line:
+            break
+    time.sleep(delay)
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
 @unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")
 class ClusterTest(unittest.TestCase):
     """Fails if a test leaves something behind that was not there before it."""
 
     names: tuple[str, ...] = ()
-    # Whether no other test runs meanwhile, so that everything on the machine can be looked at.
-    alone = False
 
     def setUp(self):
         self.remove_all()
-        self.before = self.traces()
+        self.footprint = Footprint(*self.names)
 
     def tearDown(self):
+        self.footprint.note()
         self.remove_all()
-        self.assertEqual(self.traces() - self.before, set(), "left behind after 'down'")
+        self.assert_nothing_left()
 
-    def traces(self) -> set[str]:
-        return traces() if self.alone else traces_of(*self.names)
+    def down(self, name: str):
+        self.footprint.note()
+        run(name, "down")
+
+    def assert_nothing_left(self):
+        self.assertEqual(self.footprint.left(), set(), "left behind after 'down'")
 
     def remove_all(self):
         for name in self.names:

@@ -3,7 +3,6 @@
 
 import base64
 import json
-import signal
 import ssl
 import subprocess
 import tempfile
@@ -15,7 +14,7 @@ from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
 import clusters
-from clusters import CLUSTER, apply, kubectl, run
+from clusters import ClusterTest, apply, killed_up, kubectl, run
 from msdev.cluster.layout import CLUSTERS
 from msdev.cluster.parts import POD_IMAGE
 
@@ -142,16 +141,10 @@ class TwoNodes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         run(NAME, "down")
-        cls.before = clusters.traces_of(NAME)
+        cls.footprint = clusters.Footprint(NAME)
         cls.addClassCleanup(cls.remove)
         # Killed where the nodes just begin, and finished by the second: as if by an impatient user.
-        first = subprocess.Popen([CLUSTER, "--name", NAME, "up"], stdout=subprocess.PIPE, text=True)
-        for line in first.stdout:
-            if "waiting for the nodes" in line:
-                break
-        first.send_signal(signal.SIGKILL)
-        first.wait()
-        first.stdout.close()
+        killed_up(NAME, "up", step="waiting for the nodes", delay=0)
         run(NAME, "up")
         cls.prefix = f"10.{100 + clusters.index_of(NAME)}"
         apply(NAME, pod("a", NODES[0]), pod("b", NODES[1]), service("a"), service("b"))
@@ -159,9 +152,9 @@ class TwoNodes(unittest.TestCase):
 
     @classmethod
     def remove(cls):
+        cls.footprint.note()
         run(NAME, "down")
-        left = clusters.traces_of(NAME) - cls.before
-        if left:
+        if left := cls.footprint.left():
             raise AssertionError(f"left behind after 'down': {left}")
 
     def test_pods_on_two_nodes_talk_both_ways_with_their_own_addresses(self):
@@ -328,6 +321,26 @@ class TwoNodes(unittest.TestCase):
 
     def test_helm_sees_the_cluster(self):
         self.assertEqual(json.loads(run(NAME, "helm", "list", "-o", "json").stdout), [])
+
+
+class Interrupted(ClusterTest):
+    """kill -9 of `up` while nodes are made: containers, mounts and cgroups of theirs may be there."""
+
+    names = ("test-nodes-cut",)
+    MOMENTS = (
+        ("nodes:", 0.0),
+        ("nodes:", 0.7),
+        ("add-ons", 0.0),
+        ("waiting for the nodes", 4.0),
+    )
+
+    def test_down_cleans_what_a_killed_up_left(self):
+        (name,) = self.names
+        for step, delay in self.MOMENTS:
+            with self.subTest(step=step, delay=delay):
+                killed_up(name, "up", step=step, delay=delay)
+                self.down(name)
+                self.assert_nothing_left()
 
 
 if __name__ == "__main__":
