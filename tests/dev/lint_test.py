@@ -47,6 +47,9 @@ class LintTest(unittest.TestCase):
             "Task<Result<int>> read(const std::string& name);",
             "  virtual net::Task<void> go(std::span<char> a, int&& b) = 0;",
             "auto f = [](Stream& s) -> Task<Result<void>> { co_return {}; };",
+            "  [[nodiscard]] Task<int> read(const std::string& name);",
+            "  friend net::Task<int> read(const std::string& name);",
+            "auto Reader::read(const std::string& name) const -> Task<int> {",
         ):
             found = coroutines.check_coroutines(self.file("src/net/a.cc", bad + "\n"))
             self.assertEqual(len(found), 1, bad)

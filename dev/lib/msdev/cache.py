@@ -60,6 +60,7 @@ def cached(name: str, key: str, build: Callable[[Path], None]) -> Path:
     """The folder of this entry, built now if it is not there."""
     entry = CACHE / name / key
     if entry.is_dir():
+        os.utime(entry)
         return entry
     with locked(CACHE / f"{name}.lock"):
         if entry.is_dir():
@@ -74,7 +75,7 @@ def cached(name: str, key: str, build: Callable[[Path], None]) -> Path:
 
 
 def _forget_old(folder: Path) -> None:
-    """Keeps a few entries, so that a cluster running from an earlier checkout keeps its binaries."""
+    """Keeps the few that were used last, so that a cluster running from an earlier checkout keeps its binaries."""
     entries = sorted(folder.iterdir(), key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in entries[ENTRIES_KEPT:]:
         remove_tree(entry)

@@ -10,8 +10,15 @@ import re
 from .paths import REPO
 
 TASK = r"(?:net::)?Task<"
-FUNCTION = re.compile(rf"^[ \t]*(?:template <[^\n]*>\s*)?(?:static |virtual |inline )*{TASK}", re.M)
-LAMBDA = re.compile(rf"\]\s*(?=\([^()]*(?:\([^()]*\)[^()]*)*\)\s*(?:mutable\s*)?->\s*{TASK})")
+FUNCTION = re.compile(
+    r"^[ \t]*(?:template <[^\n]*>\s*)?(?:\[\[[^\n]*?\]\]\s*)?"
+    rf"(?:static |virtual |inline |friend )*{TASK}",
+    re.M,
+)
+PARAMETERS = r"\([^()]*(?:\([^()]*\)[^()]*)*\)"
+TRAILING = re.compile(
+    rf"(?:\]|\bauto\s+[\w:~]+)\s*(?={PARAMETERS}\s*(?:mutable\s*|const\s*|noexcept\s*)*->\s*{TASK})"
+)
 COMMENT = re.compile(r"//[^\n]*")
 
 
@@ -22,7 +29,7 @@ def check_coroutines(files) -> list[str]:
             continue
         # Comments are blanked, not removed, so that line numbers stay true.
         text = COMMENT.sub(lambda m: " " * len(m[0]), file.read_text())
-        for start in [*_after_functions(text), *(m.end() for m in LAMBDA.finditer(text))]:
+        for start in [*_after_functions(text), *(m.end() for m in TRAILING.finditer(text))]:
             parameters = _balanced(text, start, "(", ")")
             if parameters and "&" in _without_templates(parameters):
                 line = text[:start].count("\n") + 1

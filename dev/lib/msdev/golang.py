@@ -45,7 +45,18 @@ def build(
     def compile_it(folder: Path) -> None:
         limit = ["-p", str(jobs)] if jobs else []
         # The linker's -s -w leave out symbol tables that nobody debugs here.
-        argv = [go, "build", *FLAGS, *limit, "-ldflags", f"-s -w {ldflags}", "-o", folder / name]
+        # -v names each package when its turn comes: what people see of these minutes.
+        argv = [
+            go,
+            "build",
+            "-v",
+            *FLAGS,
+            *limit,
+            "-ldflags",
+            f"-s -w {ldflags}",
+            "-o",
+            folder / name,
+        ]
         # Should this command be killed, the compiler must not write into the cache behind its back.
         argv = ["setpriv", "--pdeathsig", "KILL", *argv, "."]
         log = LOGS / f"go-{name}.log"
