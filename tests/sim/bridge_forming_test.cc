@@ -127,6 +127,7 @@ TEST_F(BridgeForming, APodGroupThatIsDeletedChangesNoJobThatWaits) {
   for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
   world.pass(seconds(10));
   remove("/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups/ring");
+  remove("/api/v1/namespaces/default/pods/ring-1");
   world.pass(minutes(1));
   const SlurmJob* const job = job_of("ring-0");
   ASSERT_NE(job, nullptr) << world.safety.account();

@@ -32,6 +32,10 @@ constexpr Duration kSayPace = minutes(1);
 
 std::string gang_text(const Key& key) { return key.ns + "/" + key.name; }
 
+bool is_waiting(const slurm::Job& job) {
+  return job.state.is_pending() || job.state.will_come_back();
+}
+
 }  // namespace
 
 // The second refusal comes later than the first: whatever is wrong, somebody has to mend it.
@@ -200,10 +204,18 @@ Task<Result<bool>> GangSync::adopt_by_user(Gang gang) {
   co_return any;
 }
 
-// Slurm may be away for long, and the pods say so. One call that failed is not worth a write.
+// Slurm may be away for long, and the pods say so. One call that failed is not worth a write; nor
+// are other details of the same, for every write brings the gang here again.
 Task<Result<Requeue>> GangSync::cannot_ask(Key key, Pods pods, Error error) {
   if (refusals_[gang_text(key)]++ > 0) {
-    MS_CO_CHECK(co_await show(std::move(pods), refusal_text(error).text));
+    const std::string text = refusal_text(error).text;
+    const std::string_view gist = std::string_view(text).substr(0, text.find(':'));
+    std::erase_if(pods, [&](const PodPtr& pod) {
+      const kube::Condition* const shown =
+          kube::find_condition(pod->status.conditions, "PodScheduled");
+      return shown != nullptr && shown->message.view().starts_with(gist);
+    });
+    MS_CO_CHECK(co_await show(std::move(pods), text));
   }
   co_return fail(std::move(error));
 }
@@ -281,7 +293,7 @@ Task<Result<Requeue>> GangSync::wait(JobPtr job, Pods pods, Result<GangFacts> fa
   }
   if (facts && facts->blocked.empty()) {
     MS_CO_TRY(job, co_await update(std::move(job), pods, std::move(facts->shape)));
-    if (!job || !job->state.is_pending()) co_return Requeue{Duration::zero()};
+    if (!job || !is_waiting(*job)) co_return Requeue{Duration::zero()};
   }
   const TimePoint now = world_.manager.executor().now();
   if (const TimePoint soon = notes_[job->id].asked + kSoon; now < soon) {
@@ -300,7 +312,7 @@ Task<Result<Requeue>> GangSync::say_why(JobPtr job, Pods pods) {
     notes_[job->id].looked = now;
     // While Slurm is away, what it last said stands.
     if (auto asked = co_await world_.cache.refresh_job(job->id)) {
-      if (!*asked || !(*asked)->state.is_pending()) co_return Requeue{Duration::zero()};
+      if (!*asked || !is_waiting(**asked)) co_return Requeue{Duration::zero()};
       job = *std::move(asked);
     }
   }
