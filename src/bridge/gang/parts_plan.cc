@@ -7,8 +7,7 @@ namespace mainspring::bridge {
 namespace {
 
 void add(JobPlan& to, const JobPlan& from) {
-  for (auto list :
-       {&JobPlan::bind, &JobPlan::remove, &JobPlan::detach, &JobPlan::let_go, &JobPlan::hold}) {
+  for (auto list : {&JobPlan::bind, &JobPlan::remove, &JobPlan::detach, &JobPlan::let_go}) {
     (to.*list).insert((to.*list).end(), (from.*list).begin(), (from.*list).end());
   }
 }

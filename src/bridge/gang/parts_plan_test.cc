@@ -58,7 +58,6 @@ TEST(PartsPlan, APartThatEndedTakesItsOwnPodsOnly) {
                                    part(Base::kCancelled, {{"b", PodStage::kRunning}})},
                                   2);
   EXPECT_THAT(names(plan.remove), ElementsAre("b"));
-  EXPECT_THAT(names(plan.hold), ElementsAre("b"));
   EXPECT_FALSE(plan.over);
   EXPECT_FALSE(plan.cancel);
 }
