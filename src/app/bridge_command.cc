@@ -34,8 +34,11 @@ struct Flags {
 
 Result<slurm::Client::Options> client_options(const Flags& flags,
                                               const bridge::BridgeConfig& config,
-                                              const Clock& clock) {
+                                              control::Process& process) {
+  const Clock& clock = process.manager().executor().clock();
   slurm::Client::Options options;
+  options.log = process.log();
+  options.metrics = &process.metrics();
   MS_TRY(options.server, http::Url::parse(config.slurm_rest_api));
   options.user = flags.slurm_user;
   options.tokens = flags.jwt_key_file.empty()
@@ -91,7 +94,7 @@ Result<int> run(const Flags& flags) {
 
   control::Manager& manager = process->manager();
   http::Client transport(manager.executor(), process->network(), {});
-  MS_TRY(auto client, client_options(flags, config, manager.executor().clock()));
+  MS_TRY(auto client, client_options(flags, config, *process));
   slurm::Connection slurm(transport, manager.executor(), manager.random(), std::move(client),
                           cache_options(*process));
   MS_CHECK(serve_pushes(

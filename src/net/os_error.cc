@@ -14,7 +14,6 @@ Code code_of(int number) {
       return Code::kForbidden;
     case EADDRINUSE:
       return Code::kAlreadyExists;
-    case EADDRNOTAVAIL:
     case EAFNOSUPPORT:
     case EINVAL:
     case ENAMETOOLONG:

@@ -12,18 +12,6 @@
 namespace mainspring::net {
 namespace {
 
-Code code_of(int failure) {
-  switch (failure) {
-    case EAI_NONAME:
-#ifdef EAI_NODATA
-    case EAI_NODATA:
-#endif
-      return Code::kNotFound;
-    default:
-      return Code::kTransient;
-  }
-}
-
 Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port, int flags) {
   // getaddrinfo takes text with a zero inside for the part before it.
   if (host.find('\0') != std::string::npos) {
@@ -38,7 +26,9 @@ Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_
                                     fmt::format("{}", port).c_str(), &hints, &list);
   if (failure != 0) {
     const std::string why = failure == EAI_SYSTEM ? os_error_text(errno) : ::gai_strerror(failure);
-    return fail(code_of(failure), fmt::format("resolving \"{}\": {}", host, why));
+    // Never kNotFound, also where no name server knows the name: a Service that is about to be made
+    // has none yet, and who asks a server for a thing must not take this for the server's "no".
+    return fail(Code::kTransient, fmt::format("resolving \"{}\": {}", host, why));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, &::freeaddrinfo);
   std::vector<SocketAddress> addresses;

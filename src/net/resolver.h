@@ -15,7 +15,7 @@
 namespace mainspring::net {
 
 // In the order in which they should be tried; never empty. An IP address is answered at once.
-// kTransient when the name servers do not answer, kNotFound when they know no such name.
+// kTransient when the name servers do not answer or know no such name, which may change.
 Task<Result<std::vector<SocketAddress>>> resolve(std::string host, std::uint16_t port);
 
 // The same for IP addresses only, without waiting. An empty host is every address of the machine.

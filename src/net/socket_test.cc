@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
+#include "net/os_error.h"
 #include "net/resolver.h"
 #include "net/socket_network.h"
 #include "net/streams_testing.h"
@@ -417,6 +419,17 @@ TEST_F(Sockets, ResolverAnswersAddressesAtOnceAndNamesFromTheSystem) {
   auto name = loop.run(resolve("localhost", 443));
   ASSERT_TRUE(name.has_value()) << name.error().to_string();
   EXPECT_EQ(name->front().port(), 443);
+}
+
+TEST_F(Sockets, ANameThatNobodyKnowsIsATroubleOfTheWayAndNotAnAnswer) {
+  EXPECT_EQ(loop.run(resolve("example.invalid", 80)).error().code(), Code::kTransient);
+  auto stream = loop.run(network.connect(Endpoint::tcp("example.invalid", 80), {}));
+  ASSERT_FALSE(stream.has_value());
+  EXPECT_EQ(stream.error().code(), Code::kTransient);
+}
+
+TEST_F(Sockets, NoFreePortForOurEndMayBeOtherwiseLater) {
+  EXPECT_TRUE(os_error(EADDRNOTAVAIL).retryable());
 }
 
 TEST_F(Sockets, ResolverRefusesWhatCannotBeAName) {

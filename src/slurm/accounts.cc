@@ -112,6 +112,12 @@ Result<void> check_named(bool named, std::string_view what) {
   return fail(Code::kInvalid, fmt::format("associations are made for {}: name them", what));
 }
 
+// slurmdbd leaves a list out where there is nothing to put into it.
+template <class T>
+Task<Result<std::vector<T>>> listed(const Calls* calls, Call call, std::string_view list) {
+  co_return co_await calls->member<std::vector<T>>(std::move(call), list);
+}
+
 }  // namespace
 
 Task<Result<std::vector<Ping>>> Accounting::ping() const {
@@ -165,25 +171,29 @@ Task<Result<TresRecord>> Accounting::add_tres(TresSpec spec) const {
 Task<Result<std::vector<Instance>>> Accounting::instances(DbQuery query) const {
   Call call = calls_.make(Endpoint::kListInstances);
   call.query = std::move(query);
-  co_return co_await calls_.list<Instance>(std::move(call), "instances");
+  co_return co_await listed<Instance>(&calls_, std::move(call), "instances");
 }
 
 Task<Result<Instance>> Accounting::instance(DbQuery query) const {
-  Call call = calls_.make(Endpoint::kGetInstance, {}, "such instance");
+  const std::string subject = "such instance";
+  Call call = calls_.make(Endpoint::kGetInstance, {}, subject);
   call.query = std::move(query);
-  co_return co_await calls_.one<Instance>(std::move(call), "instances");
+  auto found = co_await listed<Instance>(&calls_, std::move(call), "instances");
+  if (found ? found->empty() : says_missing(found.error())) co_return fail(not_there(subject));
+  MS_CO_CHECK(found);
+  co_return std::move(found->front());
 }
 
 Task<Result<std::vector<Wckey>>> Accounting::wckeys(DbQuery query) const {
   Call call = calls_.make(Endpoint::kListWckeys);
   call.query = std::move(query);
-  co_return co_await calls_.list<Wckey>(std::move(call), "wckeys");
+  co_return co_await listed<Wckey>(&calls_, std::move(call), "wckeys");
 }
 
 Task<Result<std::vector<Wckey>>> Accounting::wckey(std::string name) const {
   const std::string subject = fmt::format("wckey {}", name);
   Call call = calls_.make(Endpoint::kGetWckey, {std::move(name)}, subject);
-  MS_CO_TRY(std::vector<Wckey> found, co_await calls_.list<Wckey>(std::move(call), "wckeys"));
+  MS_CO_TRY(std::vector<Wckey> found, co_await listed<Wckey>(&calls_, std::move(call), "wckeys"));
   if (found.empty()) co_return fail(not_there(subject));
   co_return found;
 }
@@ -210,7 +220,7 @@ Task<Result<void>> Accounting::remove_wckey(std::string name) const {
 Task<Result<std::vector<Association>>> Accounting::associations(DbQuery query) const {
   Call call = calls_.make(Endpoint::kListAssociations);
   call.query = std::move(query);
-  co_return co_await calls_.list<Association>(std::move(call), "associations");
+  co_return co_await listed<Association>(&calls_, std::move(call), "associations");
 }
 
 Task<Result<Association>> Accounting::association(DbQuery query) const {

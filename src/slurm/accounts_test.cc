@@ -170,6 +170,15 @@ TEST_F(AccountingTest, OneInstanceIsRead) {
   EXPECT_EQ(code_of(run(accounting().instance({{"instance_id", "i-2"}}))), Code::kNotFound);
 }
 
+TEST_F(AccountingTest, SlurmdbdLeavesAListOutWhereItHasNothing) {
+  answer();
+  const auto none = run(accounting().instances());
+  ASSERT_TRUE(none) << why(none);
+  EXPECT_TRUE(none->empty());
+  answer();  // 24.11, of a single one.
+  EXPECT_EQ(code_of(run(accounting().instance({{"instance_id", "i-2"}}))), Code::kNotFound);
+}
+
 TEST_F(AccountingTest, WhatWasLoadedMustBeThere) {
   const json::Value config = *json::parse(R"({"users":[{"name":"bob"},{"name":"carl"}]})");
   answer();

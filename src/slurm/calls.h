@@ -40,7 +40,7 @@ class Calls {
   // For answers that carry nothing but errors and warnings.
   Task<Result<void>> send(Call call) const;
 
-  // The elements of the top-level list `list`; none where the answer does not have it.
+  // The elements of the top-level list `list`; kInternal where the answer does not have it.
   template <class T>
   Task<Result<std::vector<T>>> list(Call call, std::string_view list) const;
   // The first of them; kNotFound where there is none, in whichever way Slurm says that.
@@ -74,6 +74,25 @@ Result<T> decode_member(std::string body, std::string_view name) {
   return out;
 }
 
+// The list `name` of an answer, which must have it.
+template <class T>
+Result<std::vector<T>> decode_list(std::string body, std::string_view name) {
+  if (body.empty()) return fail(no_list(name));
+  std::vector<T> out;
+  bool there = false;
+  json::Reader reader;
+  reader.adopt(std::move(body));
+  using json::read;
+  reader.object([&](std::string_view key) {
+    if (key != name || reader.kind() != json::Reader::Kind::kArray) return;
+    there = true;
+    read(reader, out);
+  });
+  MS_CHECK(reader.finish());
+  if (!there) return fail(no_list(name));
+  return out;
+}
+
 // kConflict: Slurm said yes and the thing is not as it was asked to be, so read and decide again.
 Error not_done(std::string_view subject, std::string_view what_is);
 Error not_there(std::string_view subject);
@@ -88,13 +107,14 @@ Task<Result<T>> Calls::member(Call call, std::string_view name) const {
 
 template <class T>
 Task<Result<std::vector<T>>> Calls::list(Call call, std::string_view list) const {
-  co_return co_await member<std::vector<T>>(std::move(call), list);
+  MS_CO_TRY(Answer answer, co_await client_->send(std::move(call)));
+  co_return decode_list<T>(std::move(answer.body), list);
 }
 
 template <class T>
 Task<Result<T>> Calls::one(Call call, std::string_view list) const {
   std::string subject = call.subject;
-  auto found = co_await member<std::vector<T>>(std::move(call), list);
+  auto found = co_await this->list<T>(std::move(call), list);
   if (found ? found->empty() : says_missing(found.error())) co_return fail(not_there(subject));
   MS_CO_CHECK(found);
   co_return std::move(found->front());

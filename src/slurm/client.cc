@@ -87,32 +87,80 @@ Error in_context(const Call& call, Error error) {
   return std::move(error).with_context(std::move(what));
 }
 
-Task<Result<Answer>> attempt(Client::Impl* impl, const Call* call, ElementSink* sink,
-                             Progress* progress) {
-  MS_CO_TRY(const Version version, co_await find_version(impl, call, progress));
-  auto answer = co_await exchange(impl, call, version, sink, progress);
-  // Not if another call has found out already.
-  if (progress->unknown_path && !impl->options.version && impl->version == version) {
-    impl->version.reset();
-  }
-  co_return answer;
+Error unknown_to(const Client::Impl& impl, const Call& call, Version spoken) {
+  return {
+      Code::kUnsupported,
+      fmt::format("{} has no path for \"{}\" in {} or an older version: is the plugin for {} "
+                  "among those that it was started with (-s)?",
+                  impl.options.server.to_string(), info(call.endpoint).what, to_string(spoken),
+                  info(call.endpoint).path.starts_with("/slurmdb/") ? "slurmdbd" : "slurmctld")};
 }
 
-Task<Result<Answer>> run(std::shared_ptr<Client::Impl> impl, const Call* call, ElementSink* sink) {
+// Which version this call is made in; kUnsupported where its path was found in none.
+Result<Version> version_for(Client::Impl* impl, const Call& call, Version spoken) {
+  const auto known = impl->elsewhere.find(call.endpoint);
+  if (known == impl->elsewhere.end()) return spoken;
+  if (impl->now() >= known->second.until) {
+    impl->elsewhere.erase(known);
+    return spoken;
+  }
+  if (!known->second.older) return fail(unknown_to(*impl, call, spoken));
+  return *known->second.older;
+}
+
+// After slurmrestd did not know the path of `call` in `spoken`: either it speaks another version
+// now, or it lacks this path, which then is asked for in older versions. Good where another attempt
+// makes sense.
+Task<Result<void>> look_elsewhere(Client::Impl* impl, const Call* call, Version spoken,
+                                  Version tried, Progress* progress) {
+  if (impl->version != spoken) co_return Result<void>();  // Another call has found out already.
+  if (tried == spoken) {
+    MS_CO_TRY(const Version now, co_await ask_for_version(impl, call, progress));
+    if (now != spoken) {
+      impl->version = now;
+      impl->elsewhere.clear();
+      co_return Result<void>();
+    }
+  }
+  const auto next =
+      std::find_if(kVersions.begin(), kVersions.end(), [&](Version each) { return each < tried; });
+  const bool has = next != kVersions.end() && *next >= info(call->endpoint).since;
+  Elsewhere found{.older = std::nullopt, .until = impl->now() + impl->options.remember_paths};
+  if (has) found.older = *next;
+  impl->elsewhere.insert_or_assign(call->endpoint, found);
+  if (!has) co_return fail(unknown_to(*impl, *call, spoken));
+  co_return Result<void>();
+}
+
+Task<Result<Answer>> attempt(Client::Impl* impl, const Call* call, ElementSink* sink,
+                             Progress* progress) {
+  // As often as there are versions, and once more after an upgrade: servers of several versions
+  // behind one address could have it go round for ever.
+  for (std::size_t left = kVersions.size() + 1;; --left) {
+    MS_CO_TRY(const Version spoken, co_await find_version(impl, call, progress));
+    progress->spoken = spoken;
+    MS_CO_TRY(const Version tried, version_for(impl, *call, spoken));
+    auto answer = co_await exchange(impl, call, tried, sink, progress);
+    const bool unknown = std::exchange(progress->unknown_path, false);
+    if (!unknown || impl->options.version || left == 0) co_return answer;
+    progress->sent = false;  // Nothing was done.
+    MS_CO_CHECK(co_await look_elsewhere(impl, call, spoken, tried, progress));
+  }
+}
+
+// `spoken`, where given, is the version of the server.
+Task<Result<Answer>> run(std::shared_ptr<Client::Impl> impl, const Call* call, ElementSink* sink,
+                         std::optional<Version>* spoken = nullptr) {
   const TimePoint deadline = impl->now() + time_for(*impl, *call);
   Backoff backoff(impl->options.backoff);
   bool renewed = false;
-  bool renegotiated = impl->options.version.has_value();
   for (;;) {
     Progress progress{.deadline = deadline};
     Result<Answer> answer = co_await attempt(impl.get(), call, sink, &progress);
+    if (spoken != nullptr) *spoken = progress.spoken;
     if (answer) co_return answer;
 
     Error error = std::move(answer).error();
-    if (progress.unknown_path && !renegotiated) {
-      renegotiated = true;
-      continue;
-    }
     TokenSource* tokens = impl->options.tokens.get();
     if (error.code() == Code::kUnauthorized && slurm_error(error) != nullptr && !renewed &&
         tokens != nullptr && tokens->refused(impl->user_of(*call))) {
@@ -139,15 +187,18 @@ Client::Client(http::Transport& transport, net::Executor& executor, Random& rand
                      .governor = governor,
                      .options = std::move(options)}) {
   impl_->version = impl_->options.version;
+  if (impl_->options.metrics == nullptr) return;
+  impl_->token_watch.ends = impl_->options.metrics->gauge(
+      "slurm_client_token_expires_seconds", "When the token for slurmrestd ends, as Unix time.");
 }
 
 Task<Result<Version>> Client::version() {
   const std::shared_ptr<Impl> impl = impl_;
-  if (!impl->version) {
-    const Call ping;
-    MS_CO_CHECK(co_await run(impl, &ping, nullptr));
-  }
-  co_return *impl->version;
+  if (impl->version) co_return *impl->version;
+  const Call ping;
+  std::optional<Version> spoken;
+  MS_CO_CHECK(co_await run(impl, &ping, nullptr, &spoken));
+  co_return *spoken;
 }
 std::optional<Version> Client::known_version() const { return impl_->version; }
 

@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "base/backoff.h"
+#include "base/log.h"
+#include "base/metrics.h"
 #include "base/random.h"
 #include "http/transport.h"
 #include "json/value.h"
@@ -69,6 +71,11 @@ class Client {
     Backoff::Options backoff{.first = milliseconds(100), .max = seconds(5)};
     // Unset: asked of the server, once.
     std::optional<Version> version;
+    // How long a path that slurmrestd did not know is asked for in the older version that knows it,
+    // or not at all: its plugins may be others after a restart.
+    Duration remember_paths = minutes(5);
+    Logger log = {};             // Told of a token that nobody renewed.
+    Metrics* metrics = nullptr;  // slurm_client_token_expires_seconds, of `user`.
     std::function<void(const Attempt&)> on_attempt;
   };
 
@@ -79,7 +86,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   // The newest that both know. Asked once, and again after the server stopped knowing it, as after
-  // an upgrade of Slurm.
+  // an upgrade of Slurm. A path that it does not know in this version is asked for in older ones.
   Task<Result<Version>> version();
   // What is spoken now; unset until the server has been asked.
   std::optional<Version> known_version() const;

@@ -27,20 +27,55 @@ struct Received {
   std::string body;
 };
 
+// Whether an answer took much longer than such answers take when all is well.
+bool is_slow(Client::Impl* impl, const EndpointInfo& called, Duration duration) {
+  if (called.cost != Cost::kSmall) return false;
+  const GovernorOptions& options = impl->governor.options();
+  UsualTime& usual = impl->usual[called.endpoint];
+  const Duration least = usual.least(impl->now());
+  usual.add(duration, impl->now());
+  const auto much = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, Duration::period>(least) * options.slow_times);
+  return duration > std::max(options.quick, much);
+}
+
 // What the attempt says about slurmrestd and slurmctld, as opposed to the request.
-std::optional<Outcome> outcome_of(const Client::Impl& impl, const EndpointInfo& called,
+std::optional<Outcome> outcome_of(Client::Impl* impl, const EndpointInfo& called,
                                   const Error* error, bool answered, Duration duration) {
-  if (error != nullptr) {
-    if (error->code() == Code::kCancelled) return std::nullopt;
-    if (asks_for_patience(*error)) return Outcome::kSlow;
-    if (error->code() == Code::kTransient || error->code() == Code::kTimeout) {
-      // slurmdbd, behind an answer that came, is not slurmctld: other calls need not suffer for it.
-      if (answered && called.path.starts_with("/slurmdb/")) return std::nullopt;
-      return Outcome::kFailed;
-    }
+  if (error == nullptr) return is_slow(impl, called, duration) ? Outcome::kSlow : Outcome::kGood;
+  if (error->code() == Code::kCancelled) return std::nullopt;
+  if (asks_for_patience(*error)) return Outcome::kSlow;
+  // Who waits for a moment only learns nothing of a server that is good for everybody else.
+  const bool impatient = error->code() == Code::kTimeout && duration < impl->options.timeout / 3;
+  if (impatient) return std::nullopt;
+  if (!answered) {
+    // Ours, not the server's: a request that cannot be made, an answer that is more than we take.
+    const bool ours = error->code() == Code::kInvalid || error->code() == Code::kTooLarge;
+    return ours ? std::nullopt : std::optional(Outcome::kFailed);
   }
-  const bool slow = called.cost == Cost::kSmall && duration > impl.governor.options().slow;
-  return slow ? Outcome::kSlow : Outcome::kGood;
+  if (error->code() == Code::kTransient || error->code() == Code::kTimeout) {
+    // slurmdbd, behind an answer that came, is not slurmctld: other calls need not suffer for it.
+    if (called.path.starts_with("/slurmdb/")) return std::nullopt;
+    return Outcome::kFailed;
+  }
+  return is_slow(impl, called, duration) ? Outcome::kSlow : Outcome::kGood;
+}
+
+// Minted tokens are renewed in time; one that somebody else has to renew may be forgotten, and then
+// every call is refused. Said ahead, and once of each token.
+void watch_token(Client::Impl* impl, const TokenSource& tokens) {
+  constexpr Duration kAhead = minutes(10);
+  const std::optional<WallTime> ends = tokens.expires(impl->options.user);
+  if (!ends) return;
+  const auto since_epoch = std::chrono::duration<double>(ends->time_since_epoch());
+  impl->token_watch.ends.set(since_epoch.count());
+  const Duration left = *ends - impl->executor.clock().wall_now();
+  if (left > kAhead || !tokens.needs_user_header() || impl->token_watch.warned_of == ends) return;
+  impl->token_watch.warned_of = ends;
+  impl->options.log.warn(
+      left > Duration::zero() ? "the Slurm token ends soon: replace it"
+                              : "the Slurm token has ended: replace it, slurmrestd refuses it",
+      {{"server", impl->options.server.to_string()}, {"user", impl->options.user}, {"left", left}});
 }
 
 Task<Result<Governor::Permit>> enter(Client::Impl* impl, Lane lane, Progress* progress) {
@@ -51,15 +86,37 @@ Task<Result<Governor::Permit>> enter(Client::Impl* impl, Lane lane, Progress* pr
   co_return permit;
 }
 
+// Why there is no token says who we are not, and nothing of what the call is about: a key file that
+// "does not exist" must not be taken for a job that does not.
+Error without_token(Error error) {
+  if (error.retryable() || error.code() == Code::kCancelled) return error;
+  return Error(Code::kUnauthorized, "there is no token for slurmrestd: " + error.to_string());
+}
+
+// A failure on the way there is never Slurm's own verdict, whatever code it came with (a proxy's
+// refusal, a name that nobody knows).
+Error on_the_way(Error error) {
+  switch (error.code()) {
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kConflict:
+    case Code::kGone:
+      return Error(Code::kTransient, "slurmrestd was not reached: " + error.to_string());
+    default:
+      return error;
+  }
+}
+
 Task<Result<void>> add_identity(Client::Impl* impl, const Call* call, http::Headers* headers,
                                 TimePoint deadline) {
   TokenSource* tokens = impl->options.tokens.get();
   if (tokens == nullptr) co_return Result<void>();
   const std::string& user = impl->user_of(*call);
-  MS_CO_TRY(const Secret token,
-            co_await net::with_timeout(deadline - impl->now(), "getting a Slurm token",
-                                       tokens->token(user)));
-  headers->set("X-SLURM-USER-TOKEN", token.reveal());
+  const auto token = co_await net::with_timeout(deadline - impl->now(), "getting a Slurm token",
+                                                tokens->token(user));
+  if (!token) co_return fail(without_token(token.error()));
+  watch_token(impl, *tokens);
+  headers->set("X-SLURM-USER-TOKEN", token->reveal());
   if (tokens->needs_user_header() && user != impl->options.user) {
     headers->set("X-SLURM-USER-NAME", user);
   }
@@ -123,10 +180,8 @@ Task<Result<void>> read_list(Client::Impl* impl, http::StreamingResponse* respon
   if (!rest) co_return fail(not_as_expected(rest.error()));
   received->envelope = envelope_of(impl->reader, *rest);
   received->body = std::string(rest->substr(0, 256));
-  // No list is not an empty list: what is not said must not be taken for "all gone".
   if (received->envelope.understood && received->envelope.errors.empty() && !splitter.has_list()) {
-    co_return fail(Code::kInternal,
-                   fmt::format("the answer of slurmrestd has no list {}", quoted(sink->list)));
+    co_return fail(no_list(sink->list));
   }
   co_return Result<void>();
 }
@@ -174,7 +229,11 @@ Task<Result<Answer>> exchange(Client::Impl* impl, const Call* call, Version vers
   } else {
     verdict = co_await receive_list(impl, std::move(request), sink, progress->deadline, &received);
   }
-  if (verdict) verdict = judge_received(*call, received);
+  if (verdict) {
+    verdict = judge_received(*call, received);
+  } else if (!received.answered) {
+    verdict = fail(on_the_way(std::move(verdict).error()));
+  }
 
   const Duration duration = impl->now() - start;
   if (impl->options.on_attempt) {
@@ -185,7 +244,7 @@ Task<Result<Answer>> exchange(Client::Impl* impl, const Call* call, Version vers
     co_return fail(std::move(verdict).error());
   }
   const Error* error = verdict ? nullptr : &verdict.error();
-  if (const auto outcome = outcome_of(*impl, called, error, received.answered, duration)) {
+  if (const auto outcome = outcome_of(impl, called, error, received.answered, duration)) {
     permit.done(*outcome);
   }
   progress->unknown_path = received.answered && is_unknown_path(received.status, received.envelope);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,8 +13,21 @@
 #include "json/reader.h"
 #include "net/notify.h"
 #include "slurm/client.h"
+#include "slurm/usual_time.h"
 
 namespace mainspring::slurm {
+
+// Where a path is that slurmrestd does not know in the version we speak.
+struct Elsewhere {
+  std::optional<Version> older;  // Unset: in none.
+  TimePoint until;               // Then it is looked for again.
+};
+
+// What was said about when our token ends.
+struct TokenWatch {
+  Gauge ends;
+  std::optional<WallTime> warned_of;
+};
 
 struct Client::Impl {
   http::Transport& transport;
@@ -23,6 +37,9 @@ struct Client::Impl {
   Options options;
 
   std::optional<Version> version = {};
+  std::map<Endpoint, Elsewhere> elsewhere = {};
+  std::map<Endpoint, UsualTime> usual = {};
+  TokenWatch token_watch = {};
   bool negotiating = false;
   net::Notify negotiated = {};
   json::Reader reader = {};
@@ -44,9 +61,10 @@ struct ElementSink {
 // What became of an attempt, for who decides about another.
 struct Progress {
   TimePoint deadline;
-  bool sent = false;          // The call itself, not the ping before it.
-  bool shut_out = false;      // The circuit is open.
-  bool unknown_path = false;  // Nothing was done: slurmrestd has no such path.
+  bool sent = false;                   // The call itself, not the ping before it.
+  bool shut_out = false;               // The circuit is open.
+  bool unknown_path = false;           // Nothing was done: slurmrestd has no such path.
+  std::optional<Version> spoken = {};  // By the server, as far as it was found out.
 };
 
 // One request of `call` in `version`, and its answer judged. Everything must outlive the task.

@@ -205,6 +205,29 @@ TEST_F(ClientTest, AListIsAskedForAgainOnlyWhileNothingWasHandedOut) {
   EXPECT_EQ(transport_.asked.size(), 2U);
 }
 
+// What ends on the way must not read like Slurm's own "no such node": pods are deleted on that.
+TEST_F(ClientTest, AFailureOnTheWayIsNeverSlurmsVerdict) {
+  for (const Code code : {Code::kNotFound, Code::kAlreadyExists, Code::kConflict, Code::kGone}) {
+    transport_.add(Error(code, "no such host"));
+    const auto answer = send(drain());
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), Code::kTransient) << to_string(code);
+    EXPECT_THAT(answer.error().to_string(), HasSubstr("was not reached: no such host"));
+  }
+  transport_.add(Error(Code::kNotFound, "no such host"));
+  EXPECT_FALSE(send(drain()));
+  EXPECT_TRUE(governor_.open()) << "they are failures";
+}
+
+TEST_F(ClientTest, WithoutATokenWeAreNobodyAndNothingIsSaidOfTheNode) {
+  options_.tokens = token_file("/nowhere/token", executor_.clock());
+  auto answer = send(get_node());
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code(), Code::kUnauthorized);
+  EXPECT_THAT(answer.error().to_string(), HasSubstr("/nowhere/token does not exist"));
+  EXPECT_THAT(transport_.asked, IsEmpty());
+}
+
 TEST_F(ClientTest, AMissingListIsNotAnEmptyOne) {
   std::vector<std::string> jobs;
   transport_.add(200, kGood);
@@ -300,16 +323,51 @@ TEST_F(ClientTest, AVersionThatTheServerForgotIsAskedForAgain) {
   EXPECT_EQ(targets().back(), "/slurm/v0.0.44/node/gpu-3");
 }
 
-TEST_F(ClientTest, APathThatIsNowhereIsAskedForTwiceAndNoMore) {
+TEST_F(ClientTest, APathThatIsNowhereIsLookedForOnceInAWhileAndKeepsNobodyElse) {
   options_.version.reset();
   transport_.add(200, kGood);
-  transport_.add_text(404, kUnknownPath);
   transport_.add(200, kGood);
+  const auto look = [&] {
+    transport_.asked.clear();
+    transport_.add_text(404, kUnknownPath);
+    transport_.add(200, kGood);
+    for (int i = 0; i < 3; ++i) transport_.add_text(404, kUnknownPath);
+    const auto answer = send({.endpoint = Endpoint::kListQos});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), Code::kUnsupported);
+    EXPECT_THAT(answer.error().to_string(), HasSubstr("the plugin for slurmdbd"));
+  };
+  ASSERT_EQ(executor_.run(client().version()), Version::k45);
+  look();
+  EXPECT_THAT(targets(),
+              ElementsAre("/slurmdb/v0.0.45/qos/", "/slurm/v0.0.45/ping/", "/slurmdb/v0.0.44/qos/",
+                          "/slurmdb/v0.0.43/qos/", "/slurmdb/v0.0.42/qos/"));
+  transport_.asked.clear();
+  EXPECT_EQ(send({.endpoint = Endpoint::kListQos}).error().code(), Code::kUnsupported);
+  EXPECT_THAT(transport_.asked, IsEmpty());
+  transport_.add(200, kGood);
+  EXPECT_TRUE(send(get_node()));
+  EXPECT_THAT(targets(), ElementsAre("/slurm/v0.0.45/node/gpu-3"));
+  executor_.advance(minutes(5));
+  look();
+  EXPECT_EQ(transport_.asked.size(), 5U);
+}
+
+TEST_F(ClientTest, APathThatOnlyAnOlderVersionHasIsAskedForThere) {
+  options_.version.reset();
+  transport_.add(200, kGood);
+  transport_.add(200, kGood);
+  ASSERT_TRUE(executor_.run(client().version()));
+  transport_.asked.clear();
   transport_.add_text(404, kUnknownPath);
-  const auto answer = send({.endpoint = Endpoint::kListQos});
-  ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code(), Code::kUnsupported);
-  EXPECT_EQ(transport_.asked.size(), 4U);
+  for (int i = 0; i < 4; ++i) transport_.add(200, kGood);
+  ASSERT_TRUE(send(drain()));
+  ASSERT_TRUE(send(drain()));
+  ASSERT_TRUE(send(get_node()));
+  EXPECT_THAT(targets(), ElementsAre("/slurm/v0.0.45/node/gpu-3", "/slurm/v0.0.45/ping/",
+                                     "/slurm/v0.0.44/node/gpu-3", "/slurm/v0.0.44/node/gpu-3",
+                                     "/slurm/v0.0.45/node/gpu-3"));
+  EXPECT_EQ(client().known_version(), Version::k45);
 }
 
 TEST_F(ClientTest, AMissingJobIsNoReasonToAskForTheVersion) {
@@ -456,6 +514,64 @@ TEST_F(ClientTest, SlowSmallAnswersShrinkTheBudgetAndSlowListsDoNot) {
   EXPECT_FALSE(send(drain()));
   EXPECT_EQ(governor_.limit(), 4U);
   EXPECT_FALSE(governor_.open());
+}
+
+TEST_F(ClientTest, SlowIsWhatTakesMuchLongerThanUsual) {
+  for (int i = 0; i < 300; ++i) {
+    transport_.add(200, kGood, milliseconds(400));
+    ASSERT_TRUE(send(get_node()));
+  }
+  EXPECT_EQ(governor_.limit(), 16U) << "a slurmrestd that is far away is not in trouble";
+  transport_.add(200, kGood, milliseconds(1'700));
+  ASSERT_TRUE(send(get_node()));
+  EXPECT_EQ(governor_.limit(), 8U);
+  for (int i = 0; i < 300; ++i) {
+    transport_.add(200, kGood, milliseconds(1));
+    ASSERT_TRUE(send(get_node()));
+  }
+  transport_.add(200, kGood, milliseconds(200));
+  ASSERT_TRUE(send(get_node()));
+  EXPECT_EQ(governor_.limit(), 16U) << "quick enough, whatever the others took";
+  transport_.add(200, kGood, milliseconds(300));
+  ASSERT_TRUE(send(get_node()));
+  EXPECT_EQ(governor_.limit(), 8U);
+}
+
+TEST_F(ClientTest, TheImpatienceOfOneCallerIsNoFailureOfTheServer) {
+  Call hasty = get_node();
+  hasty.timeout = milliseconds(500);
+  for (int i = 0; i < 9; ++i) {
+    transport_.add(200, kGood, seconds(1));
+    EXPECT_EQ(send(hasty).error().code(), Code::kTimeout);
+  }
+  EXPECT_FALSE(governor_.open());
+  EXPECT_EQ(governor_.limit(), 16U);
+  for (int i = 0; i < 5; ++i) {
+    transport_.add(200, kGood, seconds(20));
+    EXPECT_EQ(send(get_node()).error().code(), Code::kTimeout);
+  }
+  EXPECT_TRUE(governor_.open());
+}
+
+TEST_F(ClientTest, ATokenThatNobodyRenewedIsAnnouncedOnce) {
+  Metrics metrics;
+  const auto lines = std::make_shared<MemoryLogSink>();
+  options_.metrics = &metrics;
+  options_.log = Logger(Logger::Options{.clock = &executor_.clock(), .sink = lines});
+  const WallTime now = executor_.clock().wall_now();
+  options_.tokens = static_token(*mint_token(Secret("key"), "slurm", now, minutes(30)));
+  const auto ask = [&] {
+    transport_.add(200, kGood);
+    ASSERT_TRUE(send(get_node()));
+  };
+  ask();
+  EXPECT_THAT(lines->lines(), IsEmpty());
+  EXPECT_THAT(metrics.to_text(), HasSubstr("slurm_client_token_expires_seconds"));
+  executor_.advance(minutes(21));
+  ask();
+  ask();
+  ASSERT_EQ(lines->lines().size(), 1U);
+  EXPECT_THAT(lines->lines().front(), HasSubstr("the Slurm token ends soon"));
 }
 
 TEST_F(ClientTest, ACancelledCallGivesItsPlaceBack) {

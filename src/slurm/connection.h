@@ -17,7 +17,7 @@ class Connection {
   // All must outlive it.
   Connection(http::Transport& transport, net::Executor& executor, Random& random,
              Client::Options client, CacheOptions cache)
-      : governor_(executor, random, {}),
+      : governor_(executor, random, {.metrics = cache.metrics}),
         client_(transport, executor, random, governor_, std::move(client)),
         source_(client_),
         cache_(executor, random, source_, std::move(cache)) {}

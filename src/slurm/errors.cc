@@ -283,6 +283,10 @@ Error outcome_error(Endpoint endpoint, const JobOutcome& outcome) {
   return refusal(endpoint, 200, complaint, {}).with_context("job " + outcome.job);
 }
 
+Error no_list(std::string_view name) {
+  return {Code::kInternal, fmt::format("the answer of slurmrestd has no list {}", quoted(name))};
+}
+
 bool is_unknown_path(int http_status, const Envelope& envelope) {
   return http_status == 404 && !envelope.understood;
 }

@@ -140,6 +140,10 @@ Result<void> judge(Endpoint endpoint, int http_status, const Envelope& envelope,
 // The error for one job of a call that named several.
 Error outcome_error(Endpoint endpoint, const JobOutcome& outcome);
 
+// For an answer without the list it should have. That is not an empty list: what is not said must
+// not be taken for "all gone".
+Error no_list(std::string_view name);
+
 // slurmrestd has no such path, rather than no such job: its answer is text. So a version that it
 // does not speak, or speaks no more.
 bool is_unknown_path(int http_status, const Envelope& envelope);

@@ -47,31 +47,39 @@ struct Governor::State : std::enable_shared_from_this<State> {
         backoff({.first = options.open_for, .max = options.open_at_most, .jitter = 0.3}) {
     if (options.metrics == nullptr) return;
     Metrics& metrics = *options.metrics;
-    inflight_gauge = metrics.gauge("slurm_client_inflight", "Requests to slurmrestd under way.");
-    limit_gauge = metrics.gauge("slurm_client_limit", "Requests that may be under way at once.");
-    waiting_gauge = metrics.gauge("slurm_client_waiting", "Requests that wait for their turn.");
+    Labels of;
+    if (!options.cluster.empty()) of.emplace_back("cluster", options.cluster);
+    inflight_gauge =
+        metrics.gauge("slurm_client_inflight", "Requests to slurmrestd under way.", of);
+    limit_gauge =
+        metrics.gauge("slurm_client_limit", "Requests that may be under way at once.", of);
+    waiting_gauge = metrics.gauge("slurm_client_waiting", "Requests that wait for their turn.", of);
     circuit_gauge = metrics.gauge("slurm_client_circuit_open",
-                                  "1 while slurmrestd is left alone after failures.");
+                                  "1 while slurmrestd is left alone after failures.", of);
     throttled = metrics.counter("slurm_client_throttled_seconds_total",
-                                "Time that requests spent waiting for their turn.");
+                                "Time that requests spent waiting for their turn.", of);
     opened = metrics.counter("slurm_client_circuit_opened_total",
-                             "How often the circuit to slurmrestd opened.");
+                             "How often the circuit to slurmrestd opened.", of);
     show();
   }
 
-  double burst() const { return std::max(1.0, options.most_per_second / 10); }
+  // How many may begin in a second now.
+  double rate() const {
+    return options.most_per_second * limit / static_cast<double>(options.most_at_once);
+  }
+  double burst() const { return std::max(1.0, rate() / 10); }
   std::size_t whole_limit() const { return static_cast<std::size_t>(limit); }
 
   void refill() {
     const TimePoint now = executor.now();
     const double passed = std::chrono::duration<double>(now - filled).count();
-    tokens = std::min(burst(), tokens + passed * options.most_per_second);
+    tokens = std::min(burst(), tokens + passed * rate());
     filled = now;
   }
 
   // How long until the rate allows one more.
   Duration next_token() const {
-    const double missing = std::max(0.0, 1.0 - tokens) / options.most_per_second;
+    const double missing = std::max(0.0, 1.0 - tokens) / rate();
     return Duration(static_cast<Duration::rep>(std::ceil(missing * 1e9)));
   }
 
@@ -165,6 +173,7 @@ struct Governor::State : std::enable_shared_from_this<State> {
   void judge(Outcome outcome, TimePoint began, bool probe) {
     // What began before the circuit opened says nothing about now.
     if (is_open && !probe) return;
+    refill();  // At the rate until now.
     if (outcome == Outcome::kFailed) {
       ++failures;
       shrink(began);

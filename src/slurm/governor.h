@@ -2,10 +2,11 @@
 //
 // Keeps us kind to one slurmrestd and the slurmctld behind it: how many requests may be under way,
 // how many may begin in a second, and when to leave it alone. The number under way shrinks by half
-// when answers get slow or fail and grows by one with as many good ones as it allows (AIMD); after
-// several failures in a row the circuit opens, calls fail at once, and one probe at a time finds
-// out when the server is back. One per server, shared by every client of it in the process. Lives
-// on the control loop. It does not know what a request is and how its answer is judged.
+// when answers get slow or fail and grows by one with as many good ones as it allows (AIMD), and
+// with it, in proportion, how many may begin; after several failures in a row the circuit opens,
+// calls fail at once, and one probe at a time finds out when the server is back. One per server,
+// shared by every client of it in the process. Lives on the control loop. It does not know what a
+// request is and how its answer is judged.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +31,16 @@ enum class Lane : std::uint8_t { kUrgent, kNormal, kBackground };
 struct GovernorOptions {
   std::size_t most_at_once = 16;
   std::size_t least_at_once = 1;
-  double most_per_second = 200;
-  // An answer to a small request later than this is a sign of trouble. For who judges answers.
-  Duration slow = seconds(1);
+  double most_per_second = 200;  // While most_at_once may be under way; less in proportion.
+  // An answer to a small request that took this many times what such requests took at best of late
+  // is a sign of trouble, if it took longer than `quick`. For who judges answers.
+  double slow_times = 4;
+  Duration quick = milliseconds(250);
   std::size_t failures_to_open = 5;  // In a row.
   Duration open_for = seconds(1);    // Then doubles up to open_at_most, with jitter.
   Duration open_at_most = seconds(30);
   Metrics* metrics = nullptr;
+  std::string cluster;  // The label of the metrics, where there are several; "": none.
 };
 
 class Governor {

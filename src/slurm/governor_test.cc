@@ -11,6 +11,8 @@
 #include "net/task_group.h"
 #include "net/virtual_executor.h"
 #include "net/wait.h"
+#include "slurm/connection.h"
+#include "slurm/scripted_transport.h"
 
 namespace mainspring::slurm {
 namespace {
@@ -104,6 +106,45 @@ TEST_F(GovernorTest, KeepsToItsRate) {
   EXPECT_EQ(server_.order.size(), 200U);
 }
 
+TEST_F(GovernorTest, TheRateShrinksAndRecoversWithTheLimit) {
+  make({.most_at_once = 16, .most_per_second = 160});
+  run(10, Outcome::kSlow);
+  executor_.advance(seconds(2));
+  ASSERT_EQ(governor_->limit(), 1U);
+  const std::size_t before = server_.order.size();
+  for (int i = 0; i < 100; ++i) start(Outcome::kSlow, milliseconds(1));
+  executor_.advance(seconds(2));
+  EXPECT_LE(server_.order.size() - before, 22U);
+  EXPECT_GE(server_.order.size() - before, 18U);
+  executor_.advance(seconds(10));
+  run(300, Outcome::kGood);
+  executor_.advance(seconds(10));
+  const std::size_t later = server_.order.size();
+  for (int i = 0; i < 400; ++i) start(Outcome::kGood, milliseconds(1));
+  executor_.advance(seconds(1));
+  EXPECT_GE(server_.order.size() - later, 160U);
+}
+
+TEST_F(GovernorTest, SeveralAreToldApartInMetrics) {
+  Metrics metrics;
+  make({.metrics = &metrics, .cluster = "slurm/a"});
+  const Governor other(executor_, random_,
+                       {.most_at_once = 3, .metrics = &metrics, .cluster = "slurm/b"});
+  EXPECT_THAT(metrics.to_text(), HasSubstr("slurm_client_limit{cluster=\"slurm/a\"} 16"));
+  EXPECT_THAT(metrics.to_text(), HasSubstr("slurm_client_limit{cluster=\"slurm/b\"} 3"));
+}
+
+TEST_F(GovernorTest, AConnectionShowsItsBudgetBesideItsCache) {
+  Metrics metrics;
+  ScriptedTransport transport;
+  Client::Options client;
+  client.server = *http::Url::parse("http://127.0.0.1:6820");
+  CacheOptions cache;
+  cache.metrics = &metrics;
+  const Connection made(transport, executor_, random_, std::move(client), std::move(cache));
+  EXPECT_THAT(metrics.to_text(), HasSubstr("slurm_client_limit 16"));
+}
+
 TEST_F(GovernorTest, UrgentCallsGoFirst) {
   make({.most_at_once = 1});
   start();
@@ -141,9 +182,11 @@ TEST_F(GovernorTest, TroubleHalvesTheLimitOnceForWhatWasUnderWayTogether) {
 TEST_F(GovernorTest, GoodAnswersBringTheLimitBack) {
   make({.most_at_once = 16});
   run(10, Outcome::kSlow);
+  executor_.advance(seconds(2));  // The rate is low as well.
   run(1, Outcome::kGood);
   EXPECT_EQ(governor_->limit(), 2U);
   run(300, Outcome::kGood);
+  executor_.advance(seconds(10));
   EXPECT_EQ(governor_->limit(), 16U);
 }
 

@@ -54,6 +54,14 @@ JobId leader_of(const Job& job) {
   return leader > 0 ? JobId(static_cast<std::uint32_t>(leader)) : job.id;
 }
 
+// Where a question about `id` was answered with others than that job: it is gone where they are
+// its family, of which slurmctld forgets one after the other; else the answer is another's.
+Error answered_with_others(const std::vector<Job>& found, JobId id) {
+  if (found.empty() || leader_of(found.front()) == id) return not_there(subject_of(id));
+  return {Code::kInternal, fmt::format("slurmrestd was asked for job {} and told of {}", id.text(),
+                                       found.front().id.text())};
+}
+
 bool asks_for_external(const JobRequest& request) {
   return std::find(request.flags.begin(), request.flags.end(), kExternalJobFlag) !=
          request.flags.end();
@@ -109,7 +117,7 @@ Task<Result<Job>> Jobs::get(JobId id) const {
   MS_CO_TRY(std::vector<Job> found, co_await family(id));
   const auto own =
       std::find_if(found.begin(), found.end(), [id](const Job& job) { return job.id == id; });
-  if (own == found.end()) co_return fail(not_there(subject_of(id)));
+  if (own == found.end()) co_return fail(answered_with_others(found, id));
   co_return std::move(*own);
 }
 

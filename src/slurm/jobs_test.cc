@@ -34,6 +34,19 @@ TEST_F(JobsTest, OneThatSlurmForgotIsNotFound) {
   EXPECT_EQ(code_of(run(Jobs(client()).get(JobId(99999)))), Code::kNotFound);
 }
 
+TEST_F(JobsTest, OneOfWhichNothingIsSaidIsNotGone) {
+  for (const char* body : {kDone, R"({"jobs":[{"job_id":8}],"errors":[]})"}) {
+    answer(body);
+    EXPECT_EQ(code_of(run(Jobs(client()).get(JobId(7)))), Code::kInternal) << body;
+  }
+  for (const char* body :
+       {R"({"jobs":[],"errors":[]})",
+        R"({"jobs":[{"job_id":8,"array_job_id":{"set":true,"number":7}}],"errors":[]})"}) {
+    answer(body);
+    EXPECT_EQ(code_of(run(Jobs(client()).get(JobId(7)))), Code::kNotFound) << body;
+  }
+}
+
 TEST_F(JobsTest, AskedForOneOfAFamilyGivesThatOne) {
   answer(R"({"jobs":[{"job_id":7},{"job_id":9},{"job_id":8}]})");
   const auto job = run(Jobs(client()).get(JobId(9)));

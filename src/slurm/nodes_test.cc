@@ -25,6 +25,17 @@ TEST_F(NodesTest, OneThatSlurmDoesNotKnowIsNotFoundAlthoughItSays200) {
   EXPECT_EQ(code_of(run(Nodes(client()).get("nope"))), Code::kNotFound);
 }
 
+TEST_F(NodesTest, OneOfWhichNothingIsSaidIsNotGone) {
+  for (const char* body : {kDone, R"({"nodes":null,"errors":[]})"}) {
+    answer(body);
+    EXPECT_EQ(code_of(run(Nodes(client()).get("node1"))), Code::kInternal) << body;
+  }
+  answer("", 304);
+  EXPECT_EQ(code_of(run(Nodes(client()).get("node1"))), Code::kInternal);
+  answer(R"({"nodes":[],"errors":[]})");
+  EXPECT_EQ(code_of(run(Nodes(client()).get("node1"))), Code::kNotFound);
+}
+
 TEST_F(NodesTest, AListIsStreamedAndSaysHowFarItGoes) {
   answer_as("nodes");
   std::vector<std::string> names;

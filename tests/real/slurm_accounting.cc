@@ -42,11 +42,10 @@ class SlurmAccounting : public SlurmApi {
     must(Jobs(client()).cancel(id));
     wait_until(id, &JobState::is_over);
     Result<DbJob> past = fail(Code::kNotFound, "");
-    for (int i = 0; i < 600 && (!past || past->end_time == 0); ++i) {
-      must(net::sleep(milliseconds(100)));
+    EXPECT_TRUE(eventually([&] {
       past = run(accounting().job(id));
-    }
-    EXPECT_TRUE(past) << why(past);
+      return past && past->end_time != 0;
+    })) << why(past);
     return id;
   }
 };

@@ -8,10 +8,12 @@
 
 #include <chrono>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "slurm/jobs.h"
+#include "slurm/nodes.h"
 #include "slurm_fixture.h"
 
 namespace mainspring::slurm {
@@ -29,15 +31,40 @@ class SlurmApi : public ::testing::Test {
   Result<T> run(Task<Result<T>> task) {
     return peer_.run(std::move(task));
   }
+  // Ends the case where it fails: what follows would only say so again, or of a value that is none.
   template <class T>
   T must(Task<Result<T>> task) {
     auto result = run(std::move(task));
-    EXPECT_TRUE(result) << why(result);
-    return result ? *std::move(result) : T{};
+    if (!result) throw std::runtime_error(why(result));
+    return *std::move(result);
   }
   void must(Task<Result<void>> task) {
     const auto result = run(std::move(task));
-    EXPECT_TRUE(result) << why(result);
+    if (!result) throw std::runtime_error(why(result));
+  }
+
+  // Until `holds`, on a machine that may be busy. Looks at least twice.
+  template <class Holds>
+  bool eventually(Holds holds) {
+    const TimePoint end = peer_.loop.now() + minutes(3);
+    while (!holds()) {
+      if (peer_.loop.now() >= end) return holds();
+      must(net::sleep(milliseconds(100)));
+    }
+    return true;
+  }
+
+  // Every case begins with two nodes that can take jobs: the one before may have reconfigured
+  // slurmctld, or have had it ask slurmd whether it is well.
+  void SetUp() override {
+    for (const char* const name : {"node1", "node2"}) {
+      Node node;
+      const auto ready = [&] {
+        node = must(Nodes(client()).get(name));
+        return node.state.can_take_jobs();
+      };
+      ASSERT_TRUE(eventually(ready)) << name << " is " << node.state.to_string();
+    }
   }
 
   std::int64_t unix_seconds() {
@@ -66,12 +93,14 @@ class SlurmApi : public ::testing::Test {
   }
   Job wait_until(JobId id, bool (JobState::*holds)() const) {
     Job job;
-    for (int i = 0; i < 600; ++i) {
+    const auto reached = [&] {
       job = must(Jobs(client()).get(id));
-      if ((job.state.*holds)()) return job;
-      must(net::sleep(milliseconds(100)));
+      return (job.state.*holds)();
+    };
+    if (!eventually(reached)) {
+      ADD_FAILURE() << "job " << id.text() << " is " << job.state.to_string() << " for "
+                    << job.reason.view();
     }
-    ADD_FAILURE() << "job " << id.text() << " is " << job.state.to_string();
     return job;
   }
 

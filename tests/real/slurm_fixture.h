@@ -61,12 +61,13 @@ struct Peer {
     options.server = *std::move(server);
     options.tokens = minted_tokens(Secret(at.key), loop.clock());
     options.version = version;
+    options.timeout = seconds(90);  // The machine may be busy; how long a call takes is not tested.
     client.emplace(transport, loop, random, governor, std::move(options));
   }
 
   template <class T>
   Result<T> run(Task<Result<T>> task) {
-    return loop.run(net::with_timeout(seconds(60), "the test's call", std::move(task)));
+    return loop.run(net::with_timeout(seconds(120), "the test's call", std::move(task)));
   }
 
   std::string cluster, release;

@@ -12,6 +12,9 @@ namespace {
 
 tl::unexpected<Error> lost() { return fail(Code::kTransient, "the connection was reset"); }
 
+// As a proxy says of a name that it cannot resolve.
+tl::unexpected<Error> misdirected() { return fail(Code::kNotFound, "no such host is known"); }
+
 // Only these may be answered from a cache that lags behind.
 bool may_be_stale(const http::Request& request) {
   return request.method == http::Method::kGet && request.url.query_value("resourceVersion") == "0";
@@ -89,6 +92,7 @@ http::Task<Result<http::Response>> Faults::send(http::Request request) {
         403, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
              R"("message":"exceeded quota","reason":"Forbidden","code":403})");
   }
+  if (happens(options_.misdirect)) co_return misdirected();
   if (happens(options_.refuse)) co_return refusal();
   const std::string key = request.url.to_string();
   const bool stale = may_be_stale(request);
@@ -108,6 +112,7 @@ http::Task<Result<http::Response>> Faults::send(http::Request request) {
 http::Task<Result<std::unique_ptr<http::StreamingResponse>>> Faults::open(http::Request request) {
   MS_CO_CHECK(co_await delay());
   if (happens(options_.lose_request)) co_return lost();
+  if (happens(options_.misdirect)) co_return misdirected();
   MS_CO_TRY(auto inner, co_await next_.open(std::move(request)));
   co_return std::make_unique<FaultyStream>(*this, std::move(inner));
 }
@@ -115,6 +120,7 @@ http::Task<Result<std::unique_ptr<http::StreamingResponse>>> Faults::open(http::
 http::Task<Result<http::Upgraded>> Faults::upgrade(http::Request request) {
   MS_CO_CHECK(co_await delay());
   if (happens(options_.lose_request)) co_return lost();
+  if (happens(options_.misdirect)) co_return misdirected();
   co_return co_await next_.upgrade(std::move(request));
 }
 

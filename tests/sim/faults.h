@@ -1,8 +1,9 @@
 // tests/sim/faults.h
 //
 // A Transport that misbehaves by a seed: calls are late, refused (429, 5xx), lost before or after
-// they took effect, lists are stale, and watches break in the middle. Stands between a client and
-// KubeApi in simulations. Lives on one loop; owned by the test.
+// they took effect, or do not find the way, lists are stale, and watches break in the middle.
+// Stands between a client and KubeApi or SlurmApi in simulations. Lives on one loop; owned by the
+// test.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ class Faults final : public http::Transport {
     double refuse = 0;        // 429 with Retry-After, or 500, 503, 504; no effect.
     double lose_request = 0;  // The connection breaks before the call arrives.
     double lose_answer = 0;   // It breaks after the call took effect.
+    double misdirect = 0;     // No way there, in words that could be the server's: kNotFound.
     double duplicate = 0;     // The call arrives twice; the caller sees the second answer.
     double stale_list = 0;    // A list that allows it gets an answer that was given before.
     double break_watch = 0;   // Before each piece of a streamed body.

@@ -187,6 +187,7 @@ Faults::Options faults(std::uint64_t seed) {
           .refuse = 0.05,
           .lose_request = 0.05,
           .lose_answer = 0.05,
+          .misdirect = 0.05,
           .cut_line = 0.02};
 }
 

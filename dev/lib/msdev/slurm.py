@@ -26,7 +26,7 @@ from .slurm_conf import ADDRESS, Plan
 FOLDER = STATE / "slurm"
 VERSIONS = ("26.05", "24.11")
 SLURM_UID = 401
-PATIENCE = 60.0  # For one daemon to answer, on a busy machine.
+PATIENCE = 180.0  # For one daemon to answer, on a busy machine. One that ends is noticed at once.
 
 # Run in the new root, which is the current folder, but with the users of the machine.
 _PREPARE = """

@@ -88,12 +88,13 @@ std::optional<std::size_t> SlurmCluster::jobs_naming(std::string_view partition)
 
 class SlurmClusters::Live final : public SlurmCluster {
  public:
-  Live(const Tools& tools, std::string url, std::shared_ptr<ReplaceableTokens> tokens,
-       slurm::Client::Options options)
+  Live(const Tools& tools, KeyView owner, std::string url,
+       std::shared_ptr<ReplaceableTokens> tokens, slurm::Client::Options options)
       : executor_(tools.executor),
         url_(std::move(url)),
         tokens_(std::move(tokens)),
-        governor_(tools.executor, tools.random, {}),
+        governor_(tools.executor, tools.random,
+                  {.metrics = tools.metrics, .cluster = ObjectKey(owner).to_string()}),
         ping_governor_(tools.executor, tools.random, {}),
         pinger_(tools.transport, tools.executor, tools.random, ping_governor_, options),
         client_(tools.transport, tools.executor, tools.random, governor_, std::move(options)),
@@ -158,8 +159,8 @@ void SlurmClusters::set(KeyView owner, std::string url,
     tools_.log.error("not a URL of a slurmrestd", {{"url", url}, {"error", options.error()}});
     return remove(owner);
   }
-  auto live =
-      std::make_shared<Live>(tools_, std::move(url), std::move(replaceable), *std::move(options));
+  auto live = std::make_shared<Live>(tools_, owner, std::move(url), std::move(replaceable),
+                                     *std::move(options));
   const ObjectKey key(owner);
   live->cache().nodes().add_handler([this, key](const auto& before, const auto& after) {
     for (const auto& handler : on_node_) handler(key.view(), before, after);
