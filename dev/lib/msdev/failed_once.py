@@ -11,7 +11,7 @@ from .console import Failure
 from .paths import LOGS
 
 FOLDER = LOGS / "failed-once"
-ALLOWED = 2
+ALLOWED = 5
 
 
 def log_of(test: str) -> Path:
