@@ -358,6 +358,24 @@ class ProductTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"^mainspring \d+\.\d+\.\d+ \(OpenSSL 3")
         self.assertTrue((root("mainspring") / "etc/ssl/certs/ca-certificates.crt").stat().st_size)
 
+    def test_a_new_program_needs_no_packages_again(self):
+        """A key for the program alone: below it is an image that does not change with it."""
+        self.addCleanup(images.spec.cache_clear)
+        with tempfile.TemporaryDirectory() as folder:
+            other = Path(folder) / "mainspring"
+            other.write_text("another program")
+            keys = [{i.name: i.key for i in self.fresh_lineage(p)} for p in (images.PROGRAM, other)]
+        changed = {name for name in keys[0] if keys[0][name] != keys[1][name]}
+        self.assertEqual(changed, {"mainspring"})
+        self.assertNotIn("apt-get", (images.IMAGES / "mainspring" / "Containerfile").read_text())
+
+    def fresh_lineage(self, program: Path) -> list[images.Spec]:
+        with mock.patch.object(images, "PROGRAM", program):
+            images.spec.cache_clear()
+            lineage = images.spec("mainspring").lineage
+            _ = [image.key for image in lineage]
+            return lineage
+
     def test_there_is_no_shell(self):
         names = {path.name for path in (root("mainspring") / "usr/bin").iterdir()}
         self.assertEqual(names, {"mainspring"})

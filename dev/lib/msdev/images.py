@@ -77,9 +77,10 @@ PARENTS = {
     "login": "shell",
     "mariadb": "debian",
     "sandbox": "base",
-    "mainspring": "debian",
+    "runtime": "debian",
+    "mainspring": "runtime",
 }
-DEFAULT_TAGS = {"debian": "testing", "mainspring": "dev"}
+DEFAULT_TAGS = {"debian": "testing", "runtime": "dev", "mainspring": "dev"}
 SLURM = ["slurmctld", "slurmd", "slurmdbd", "slurmrestd", "login"]
 
 
