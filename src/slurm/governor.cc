@@ -40,7 +40,7 @@ struct Governor::State : std::enable_shared_from_this<State> {
   State(net::Executor& on, Random& chance, GovernorOptions given)
       : executor(on),
         random(chance),
-        options(sensible(given)),
+        options(sensible(std::move(given))),
         limit(static_cast<double>(options.most_at_once)),
         tokens(burst()),
         filled(on.now()),
@@ -267,7 +267,7 @@ class Governor::Place {
 };
 
 Governor::Governor(net::Executor& executor, Random& random, GovernorOptions options)
-    : state_(std::make_shared<State>(executor, random, options)) {}
+    : state_(std::make_shared<State>(executor, random, std::move(options))) {}
 
 Governor::~Governor() {
   state_->rate_timer.reset();

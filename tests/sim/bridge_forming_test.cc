@@ -220,20 +220,20 @@ TEST_F(BridgeForming, AShortRefusalToBindDoesNotCostTheJob) {
   EXPECT_EQ(world.slurm.model().jobs().size(), 1U) << world.safety.account();
 }
 
-TEST_F(BridgeForming, APodThatCannotBeBoundIsOfTheJobNoMore) {
+TEST_F(BridgeForming, APodThatCannotBeBoundCostsTheOthersNothingAndGetsItsNodeLater) {
   pod_group("ring", 1);
   world.kube_door.close(Method::kPost, "ring-1/binding", 403);
   for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring", 1);
   world.pass(minutes(1));
   const SlurmJob* const job = job_of("ring-0");
   ASSERT_NE(job, nullptr) << world.safety.account();
-  EXPECT_EQ(uids_of(*job), std::vector{std::string(uid_of(*find("ring-0")))});
   EXPECT_FALSE(job->over());
   EXPECT_FALSE(events("CannotBeBound").empty());
+  EXPECT_EQ(node_of("ring-1"), "");
   world.kube_door.open_again();
   world.pass(minutes(1));
+  EXPECT_NE(node_of("ring-0"), "");
   EXPECT_NE(node_of("ring-1"), "") << world.safety.account();
-  EXPECT_NE(job_of("ring-1"), job);
 }
 
 class BridgeVolumes : public BridgeForming {

@@ -289,7 +289,8 @@ void BridgeSafety::judge_gang(const json::Value& pod, const SlurmJob& job) {
     if (id == job.id || other.nodes.empty()) continue;
     if (other.over() && WallTime(seconds(other.ended)) + kRace < now) continue;
     for (const std::string& uid : uids_of(other)) {
-      if (const auto at = gangs_.find(uid); at != gangs_.end() && at->second == name) return;
+      const auto at = gangs_.find(uid);
+      if (at != gangs_.end() && (at->second == name || at->second.empty())) return;
     }
   }
   violate(fmt::format("{} is bound though job {} has {} nodes and its gang needs {}", key_of(pod),
@@ -366,7 +367,8 @@ void BridgeSafety::look_at_pods() {
   for (const auto& [key, pod] : api_.storage().all("pods")) {
     present.emplace(uid_of(*pod));
     if (std::string group = group_of(*pod); !group.empty()) {
-      gangs_.try_emplace(std::string(uid_of(*pod)), std::move(group));
+      const auto [at, is_new] = gangs_.try_emplace(std::string(uid_of(*pod)), group);
+      if (!is_new && at->second != group) at->second.clear();
     }
     if (is_being_deleted(*pod) || is_terminal(*pod)) {
       unwanted_.try_emplace(std::string(uid_of(*pod)), executor_.now());

@@ -92,7 +92,8 @@ class BridgeSafety {
   std::map<std::string, TimePoint, std::less<>> unwanted_;  // UIDs of pods over or deleted.
   std::map<std::string, TimePoint, std::less<>> open_;      // Nodes in use that are not drained.
   std::set<std::string, std::less<>> known_;                // UIDs of pods at the last look.
-  std::map<std::string, std::string, std::less<>> gangs_;   // PodGroups by UIDs of their pods.
+  std::map<std::string, std::string, std::less<>>
+      gangs_;  // PodGroups by UIDs of pods; "": of several.
   std::uint64_t seen_ = 0;
   std::set<std::uint32_t> ended_by_bridge_;
   TimePoint steady_from_{};  // Until then the bridge may not know what is going on.

@@ -1,5 +1,6 @@
 #include "bridge/nodes/daemons.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "bridge/nodes/node_testing.h"

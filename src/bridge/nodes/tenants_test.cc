@@ -1,5 +1,6 @@
 #include "bridge/nodes/tenants.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "bridge/nodes/node_testing.h"

@@ -62,7 +62,7 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   std::vector<Place> nodes = submission_.places(*names, free);
   const auto each =
       static_cast<std::size_t>(std::max<std::int64_t>(job->tasks_per_node.value_or(1), 1));
-  Pods all = call_roll(job->id, job, std::move(members)).at_work();
+  Pods all = call_roll(job->id, job, members).at_work();
   std::map<std::string, std::size_t, std::less<>> used;
   std::vector<std::string> given;
   for (const PodPtr& pod : all) {
@@ -102,6 +102,24 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   co_return out;
 }
 
+// A job that waits for pods of two gangs, since somebody changed what says of which they are, stays
+// with the gang that has more of them.
+bool GangSync::is_anothers(const Key& key, const Roll& roll) {
+  const std::size_t here = roll.waiting.size();
+  const std::size_t there = roll.others_waiting.size();
+  if (here != there) return here < there;
+  const PodPtr& other = roll.others_waiting.front();
+  return Key{other->meta.ns, gang_of(*other).id()} < key;
+}
+
+// The job's word first: a pod that it names is taken for its own again.
+Task<Result<control::Requeue>> GangSync::leave(slurm::JobId job, Roll roll) {
+  MS_CO_CHECK(co_await submission_.own(job, std::move(roll.others_waiting)));
+  MS_CO_CHECK(co_await for_all(std::move(roll.waiting),
+                               [this](PodPtr pod) { return unmark(std::move(pod)); }));
+  co_return control::Requeue{Duration::zero()};
+}
+
 // Null where nobody may be let into the job: a gang all of whose members are ending begins anew,
 // and in a het job each node is for pods of one kind.
 GangSync::JobPtr GangSync::joinable(slurm::JobId job, const Pods& members) const {
@@ -120,7 +138,7 @@ Task<Result<bool>> GangSync::withdraw(Key key, Gathered* gathered) {
     const bool wait = std::all_of(pods.begin(), pods.end(), [this](const PodPtr& pod) {
       return stage(*pod) == PodStage::kWaiting;
     });
-    if (!wait) continue;
+    if (!wait || world_.pods.find(by_job_, job.text()).size() > pods.size()) continue;
     for (const auto& [other, members] : gathered->by_job) {
       const JobPtr running = joinable(other, members);
       if (!running) continue;

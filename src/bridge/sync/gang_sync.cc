@@ -292,7 +292,7 @@ Task<Result<JobKnowledge>> GangSync::know(slurm::JobId job, Pods pods) {
 }
 
 // Who of the pods that carry the job's mark is what to it.
-GangSync::Roll GangSync::call_roll(slurm::JobId job, const JobPtr& record, Pods pods) const {
+GangSync::Roll GangSync::call_roll(slurm::JobId job, const JobPtr& record, const Pods& pods) const {
   const auto claim = record ? std::optional<Claim>(*record) : std::nullopt;
   Roll roll;
   std::set<std::string_view> here;
@@ -312,7 +312,7 @@ GangSync::Roll GangSync::call_roll(slurm::JobId job, const JobPtr& record, Pods 
   for (const PodPtr& pod : marked) {
     if (here.contains(pod->meta.uid) || (claim && claim->denies(*pod))) continue;
     const PodStage now = stage(*pod);
-    if (now == PodStage::kWaiting) roll.others_wait = true;
+    if (now == PodStage::kWaiting) roll.others_waiting.push_back(pod);
     if (now == PodStage::kRunning || now == PodStage::kEnding) roll.others.push_back({pod, now});
   }
   return roll;
@@ -336,7 +336,7 @@ JobPlan GangSync::plan(const Roll& roll, slurm::JobId job, const JobKnowledge& k
     std::vector<Member> all = roll.members;
     all.insert(all.end(), roll.others.begin(), roll.others.end());
     plan = plan_of(all, known, least);
-    plan.cancel = plan.cancel && !roll.others_wait;
+    plan.cancel = plan.cancel && roll.others_waiting.empty();
   }
   // Whoever is in another gang by now is ended there. And a job that ended says nothing of pods
   // that were about to join it.
@@ -354,7 +354,13 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
                                        std::size_t elsewhere) {
   MS_CO_TRY(const JobKnowledge known, co_await know(job, pods));
   if (known.kind == JobKnowledge::Kind::kUnknown) co_return Requeue{kUnknownPause};
-  Roll roll = call_roll(job, known.job, std::move(pods));
+  Roll roll = call_roll(job, known.job, pods);
+  if (!roll.waiting.empty() && !roll.others_waiting.empty() && known.job &&
+      known.job->state.is_pending()) {
+    if (is_anothers(key, roll)) co_return co_await leave(job, std::move(roll));
+    // Nothing is asked of it until they have left.
+    co_return Requeue{kUnknownPause};
+  }
   Result<GangFacts> facts = GangFacts();
   if (!roll.waiting.empty() && known.job && known.job->state.is_pending()) {
     const PodPtr sample = roll.waiting.front();

@@ -62,7 +62,7 @@ class GangSync {
     std::vector<Member> members;
     std::vector<Member> strangers;  // Carry the mark, and the job is for others.
     std::vector<Member> others;     // Use its nodes, and are in another gang by now.
-    bool others_wait = false;       // Such ones wait for it.
+    Pods others_waiting;            // Such ones that wait for it.
     Pods waiting;                   // Of `members`.
 
     // Those that have a node of the job or want one.
@@ -106,7 +106,9 @@ class GangSync {
   bool is_history(const kube::Pod& pod, slurm::JobId job) const;
   bool is_there(const kube::Pod& pod) const;
   std::size_t living_in(slurm::JobId job, const Pods& pods) const;
-  Roll call_roll(slurm::JobId job, const JobPtr& record, Pods pods) const;
+  Roll call_roll(slurm::JobId job, const JobPtr& record, const Pods& pods) const;
+  static bool is_anothers(const control::Key& key, const Roll& roll);
+  Task<Result<control::Requeue>> leave(slurm::JobId job, Roll roll);
   JobPlan plan(const Roll& roll, slurm::JobId job, const JobKnowledge& known,
                std::int32_t least) const;
 

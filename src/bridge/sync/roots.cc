@@ -184,7 +184,8 @@ Task<Result<GangFacts>> Roots::of_whole_job(GangRef gang, PodPtr sample) {
 
 JobSetProgress Roots::progress_of(const std::string& ns, const std::string& job_set) const {
   JobSetProgress progress;
-  for (const PodPtr& pod : world_.pods.find(by_job_set_, ns + "/" + job_set)) {
+  const std::string key = ns + "/" + job_set;
+  for (const PodPtr& pod : world_.pods.find(by_job_set_, key)) {
     // Those of a run before the last restart go.
     if (pod->meta.deleting()) continue;
     progress.begun.emplace(pod->meta.labels.find(kReplicatedJobLabel).value_or(""));
