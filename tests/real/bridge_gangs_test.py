@@ -159,7 +159,9 @@ class Gangs(BridgeTest):
         (leader,) = {pod["metadata"]["labels"][JOB_ID] for pod in (head, *workers)}
         parts = self.slurm.call(f"job/{leader}")["jobs"]
         self.assertEqual([part["cpus_per_task"]["number"] for part in parts], [24, 2, 2])
-        states = lambda: {part["job_state"][0] for part in self.slurm.call(f"job/{leader}")["jobs"]}  # noqa: E731
+
+        def states() -> set[str]:
+            return {part["job_state"][0] for part in self.slurm.call(f"job/{leader}")["jobs"]}
 
         # All that is held is held until the last container is gone.
         self.wait(lambda: self.get("w2")["status"]["phase"] == "Running", "all run")
