@@ -362,7 +362,8 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
     co_return Requeue{kUnknownPause};
   }
   Result<GangFacts> facts = GangFacts();
-  if (!roll.waiting.empty() && known.job && known.job->state.is_pending()) {
+  if (!roll.waiting.empty() && known.job &&
+      (known.job->state.is_pending() || known.job->state.will_come_back())) {
     const PodPtr sample = roll.waiting.front();
     facts = co_await roots_.find(GangRef::parse(key.name), sample);
     // Each is by itself then.
