@@ -140,6 +140,11 @@ void Cache::State::add_handlers() {
   });
   nodes.store.add_handler([this](const auto& before, const auto& after) {
     node_waiters.tell((after ? after : before)->name, after);
+    // With a node that comes or goes, partitions and reservations get other nodes; slurmctld calls
+    // their lists unchanged all the same.
+    if (before && after && before->partitions == after->partitions) return;
+    ++partitions.implied;
+    ++reservations.implied;
   });
   jobs.store.on_synced([this] { wake(pulse_turn); });
 }

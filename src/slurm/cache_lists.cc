@@ -49,7 +49,9 @@ Task<Result<bool>> Cache::State::list_once() {
   const Ledger::Read read = into.ledger.begin();
   const TimePoint began = executor.now();
   const std::int64_t boot = boot_time;
-  const bool whole = into.since == 0 || began - into.listed >= kWithoutGate;
+  const std::uint64_t implied = into.implied;
+  const bool whole =
+      into.since == 0 || implied != into.listed_implied || began - into.listed >= kWithoutGate;
   std::vector<std::shared_ptr<const T>> objects;
   const auto take = [&into, &objects](std::shared_ptr<const T> object) {
     // What is as before is not held twice while the list comes in.
@@ -70,6 +72,7 @@ Task<Result<bool>> Cache::State::list_once() {
   // this answer is part of the next one only if asked for with this very number.
   into.since = boot == 0 || boot == boot_time ? listed.last_update : 0;
   into.listed = began;
+  into.listed_implied = implied;
   co_return true;
 }
 

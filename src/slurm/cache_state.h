@@ -56,6 +56,9 @@ struct Kept {
   Turn turn;
   std::int64_t since = 0;
   TimePoint listed;  // When all of it was asked for last, whether or not it had changed.
+  // Changes elsewhere that slurmctld does not count as changes of these, and how many of them the
+  // last whole list has seen.
+  std::uint64_t implied = 0, listed_implied = 0;
   Counter events;
   Gauge objects;
 };

@@ -162,9 +162,12 @@ std::map<std::string, std::shared_ptr<const T>> contents(const Store<T>& store) 
 }
 
 // What a client that has never asked before is told.
-Task<Result<void>> list_all(slurm::Source* source, Store<Node>* nodes, Store<Job>* jobs) {
+Task<Result<void>> list_all(slurm::Source* source, Store<Node>* nodes, Store<Job>* jobs,
+                            Store<slurm::Partition>* partitions) {
   MS_CO_CHECK(co_await source->nodes(0, [nodes](auto node) { nodes->put(std::move(node)); }));
   MS_CO_CHECK(co_await source->jobs(0, [jobs](auto job) { jobs->put(std::move(job)); }));
+  MS_CO_CHECK(
+      co_await source->partitions(0, [partitions](auto one) { partitions->put(std::move(one)); }));
   co_return Result<void>();
 }
 
@@ -222,11 +225,13 @@ void simulate(std::uint64_t seed) {
   Follower other(executor, api, seed + 2);
   Store<Node> nodes;
   Store<Job> jobs;
-  ASSERT_TRUE(executor.run(list_all(&other.source, &nodes, &jobs)));
+  Store<slurm::Partition> partitions;
+  ASSERT_TRUE(executor.run(list_all(&other.source, &nodes, &jobs, &partitions)));
   EXPECT_TRUE(follower.cache.jobs_freshness().fresh()) << "seed " << seed;
   EXPECT_TRUE(follower.cache.nodes_freshness().fresh()) << "seed " << seed;
   expect_same(follower.cache.nodes(), nodes, seed);
   expect_same(follower.cache.jobs(), jobs, seed);
+  expect_same(follower.cache.partitions(), partitions, seed);
   EXPECT_THAT(follower.jobs.complaints, testing::IsEmpty()) << "seed " << seed;
   EXPECT_THAT(follower.nodes.complaints, testing::IsEmpty()) << "seed " << seed;
   EXPECT_THAT(follower.stories.complaints, testing::IsEmpty()) << "seed " << seed;

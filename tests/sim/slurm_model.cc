@@ -155,7 +155,6 @@ SlurmModel::Refused SlurmModel::create_node(std::string_view definition) {
     nodes_.push_back(std::move(made));
   }
   node_changed();
-  partitions_changed_ = seconds_now();
   want_schedule();
   return std::nullopt;
 }
@@ -171,7 +170,6 @@ void SlurmModel::register_slurmd(SlurmNode node) {
   } else {
     node.external = false;
     nodes_.push_back(std::move(node));
-    partitions_changed_ = seconds_now();
   }
   node_changed();
   want_schedule();
@@ -207,7 +205,6 @@ SlurmModel::Refused SlurmModel::delete_node(const std::string& name) {
   for (auto& [id, one] : reservations_) std::erase(one.nodes, name);
   std::erase_if(reservations_, [](const auto& one) { return one.second.nodes.empty(); });
   node_changed();
-  partitions_changed_ = seconds_now();
   return std::nullopt;
 }
 

@@ -162,7 +162,8 @@ class SlurmModel {
   std::vector<std::string> nodes_of(const SlurmPartition& partition) const;
 
   std::int64_t boot_time() const { return boot_time_; }
-  // The second of the last change of each kind, as update_time sees it.
+  // The second of the last change of each kind, as update_time sees it. That a node came or went is
+  // no change of the partitions to it.
   std::int64_t nodes_changed() const { return nodes_changed_; }
   std::int64_t jobs_changed() const { return jobs_changed_; }
   std::int64_t partitions_changed() const { return partitions_changed_; }
