@@ -143,7 +143,10 @@ class Operations:
             self.cancelled += [int(job) for job in jobs if job not in refused]
 
     def requeue(self) -> None:
-        self.scontrol("requeue", str(self.any_job()))
+        """Also one that was cancelled, which then lives again."""
+        job = self.any_job()
+        self.cancelled = [other for other in self.cancelled if other != job]
+        self.scontrol("requeue", str(job))
 
     def release(self) -> None:
         self.call("POST", f"job/{self.any_job()}", {"hold": False})
