@@ -31,6 +31,12 @@ def go_for(module: Path) -> Path:
     return root / "usr/lib" / f"go-{release}" / "bin" / "go"
 
 
+def formatter(files: list[Path]) -> Path:
+    """The gofmt of the toolchain that builds the module of these files."""
+    module = next(folder for folder in files[0].parents if (folder / "go.mod").exists())
+    return go_for(module).resolve().with_name("gofmt")
+
+
 def build(
     name: str, ldflags: str = "", links: tuple = (), jobs: int | None = None, files: tuple = ()
 ) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from .console import Failure, Steps, say
 from .coroutines import check_coroutines
+from .golang import formatter
 from .includes import check_includes
 from .paths import REPO
 from .tidy import check_tidy
@@ -57,18 +58,16 @@ def output_of(argv) -> list[str]:
 def check_format(files):
     found = output_of(["clang-format-16", "--dry-run", "--Werror", *cpp(files)])
     found += output_of(["black", "--check", "--quiet", "-l", "100", "--diff", *python(files)])
+    return found + [f"{line}: not gofmt'ed" for line in gofmt("-l", files)]
+
+
+def gofmt(flag: str, files) -> list[str]:
+    """What gofmt of the Go that builds these files prints."""
     go = [f for f in files if f.suffix == ".go"]
-    if go:
-        found += [f"{name}: not gofmt'ed" for name in output_lines(["gofmt", "-l", *go])]
-    return found
-
-
-def output_lines(argv) -> list[str]:
-    """What a tool prints whatever its verdict; nothing where the tool is not installed."""
-    try:
-        return subprocess.run([str(a) for a in argv], capture_output=True, text=True).stdout.split()
-    except FileNotFoundError:
+    if not go:
         return []
+    done = subprocess.run([formatter(go), flag, *go], cwd=REPO, capture_output=True, text=True)
+    return (done.stdout + done.stderr).splitlines()
 
 
 def check_scripts(files):
@@ -103,9 +102,7 @@ CHECKS = {
 def fix(files) -> None:
     subprocess.run(["clang-format-16", "-i", *cpp(files)], check=True)
     subprocess.run(["black", "--quiet", "-l", "100", *python(files)], check=True)
-    go = [f for f in files if f.suffix == ".go"]
-    if go:
-        subprocess.run(["gofmt", "-w", *go], check=True)
+    gofmt("-w", files)
 
 
 def main(arguments: list[str]) -> None:
