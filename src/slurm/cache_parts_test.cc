@@ -98,6 +98,7 @@ TEST(Pace, LetsNoHurryShortenTheWaitAfterAFailure) {
   EXPECT_EQ(pace.why(), "refused");
   pace.failed(kStart, Error(Code::kThrottled, "wait").with_retry_after(minutes(1)), random);
   EXPECT_EQ(pace.due(), kStart + minutes(1));
+  EXPECT_EQ(pace.why(), "refused");
 }
 
 TEST(Pace, HoldsAsOfTheBeginningOfTheLastGoodTurn) {

@@ -50,7 +50,7 @@ Task<Result<Version>> ask_for_version(Client::Impl* impl, const Call* call, Prog
 }
 
 Task<Result<Version>> find_version(Client::Impl* impl, const Call* call, Progress* progress) {
-  while (!impl->version) {
+  while (!impl->version || impl->version_is_old) {
     if (impl->negotiating) {
       MS_CO_CHECK(co_await net::with_timeout(progress->deadline - impl->now(),
                                              "waiting for the version of slurmrestd",
@@ -58,9 +58,19 @@ Task<Result<Version>> find_version(Client::Impl* impl, const Call* call, Progres
       continue;
     }
     const Negotiation negotiation(impl);
-    MS_CO_TRY(impl->version, co_await ask_for_version(impl, call, progress));
+    MS_CO_TRY(const Version found, co_await ask_for_version(impl, call, progress));
+    if (impl->version != found) impl->elsewhere.clear();
+    impl->version = found;
+    impl->version_is_old = false;
   }
   co_return *impl->version;
+}
+
+// An upgraded slurmrestd goes on answering in the version of before, and speaks a newer one, too.
+void note_release(Client::Impl* impl, const std::string& release) {
+  if (release.empty() || release == impl->release) return;
+  const std::string before = std::exchange(impl->release, release);
+  impl->version_is_old = !before.empty() && !impl->options.version;
 }
 
 Duration time_for(const Client::Impl& impl, const Call& call) {
@@ -141,6 +151,7 @@ Task<Result<Answer>> attempt(Client::Impl* impl, const Call* call, ElementSink* 
     progress->spoken = spoken;
     MS_CO_TRY(const Version tried, version_for(impl, *call, spoken));
     auto answer = co_await exchange(impl, call, tried, sink, progress);
+    if (answer) note_release(impl, answer->envelope.release);
     const bool unknown = std::exchange(progress->unknown_path, false);
     if (!unknown || impl->options.version || left == 0) co_return answer;
     progress->sent = false;  // Nothing was done.
@@ -194,7 +205,7 @@ Client::Client(http::Transport& transport, net::Executor& executor, Random& rand
 
 Task<Result<Version>> Client::version() {
   const std::shared_ptr<Impl> impl = impl_;
-  if (impl->version) co_return *impl->version;
+  if (impl->version && !impl->version_is_old) co_return *impl->version;
   const Call ping;
   std::optional<Version> spoken;
   MS_CO_CHECK(co_await run(impl, &ping, nullptr, &spoken));

@@ -69,7 +69,7 @@ class Client {
     Duration list_timeout = minutes(2);            // For reads whose cost grows with the cluster.
     std::size_t max_body = std::size_t{64} << 20;  // Of an answer that is not streamed.
     Backoff::Options backoff{.first = milliseconds(100), .max = seconds(5)};
-    // Unset: asked of the server, once.
+    // Unset: asked of the server.
     std::optional<Version> version;
     // How long a path that slurmrestd did not know is asked for in the older version that knows it,
     // or not at all: its plugins may be others after a restart.
@@ -85,8 +85,8 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The newest that both know. Asked once, and again after the server stopped knowing it, as after
-  // an upgrade of Slurm. A path that it does not know in this version is asked for in older ones.
+  // The newest that both know. Asked once, and again after an upgrade of Slurm: where another
+  // release answers, or this version is unknown. A path unknown in it is asked for in older ones.
   Task<Result<Version>> version();
   // What is spoken now; unset until the server has been asked.
   std::optional<Version> known_version() const;

@@ -37,6 +37,8 @@ struct Client::Impl {
   Options options;
 
   std::optional<Version> version = {};
+  std::string release = {};     // That answered last.
+  bool version_is_old = false;  // Another release answers since the version was asked for.
   std::map<Endpoint, Elsewhere> elsewhere = {};
   std::map<Endpoint, UsualTime> usual = {};
   TokenWatch token_watch = {};

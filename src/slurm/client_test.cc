@@ -370,6 +370,16 @@ TEST_F(ClientTest, APathThatOnlyAnOlderVersionHasIsAskedForThere) {
   EXPECT_EQ(client().known_version(), Version::k45);
 }
 
+TEST_F(ClientTest, AfterAnUpgradeTheNewestVersionIsSpoken) {
+  options_.version.reset();
+  for (int i = 0; i < 3; ++i) transport_.add_text(404, kUnknownPath);
+  for (int i = 0; i < 2; ++i) transport_.add(200, R"({"meta":{"slurm":{"release":"24.11.5"}}})");
+  for (int i = 0; i < 3; ++i) transport_.add(200, kGood);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(send(get_node()));
+  EXPECT_EQ(targets().at(5), "/slurm/v0.0.42/node/gpu-3");
+  EXPECT_EQ(targets().back(), "/slurm/v0.0.45/node/gpu-3");
+}
+
 TEST_F(ClientTest, AMissingJobIsNoReasonToAskForTheVersion) {
   options_.version.reset();
   transport_.add(200, kGood);

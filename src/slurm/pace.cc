@@ -51,6 +51,8 @@ void Pace::succeeded(TimePoint now) {
 void Pace::failed(TimePoint now, const Error& error, Random& random) {
   const Duration wait = backoff_.next(random);
   retry_ = now + std::max(wait, error.retry_after().value_or(Duration()));
+  // To be told to wait is no news of what is wrong.
+  if (!why_.empty() && error.retry_after()) return;
   why_ = error.to_string();
   if (why_.empty()) why_ = to_string(error.code());
 }
