@@ -57,6 +57,19 @@ void AccountingSync::watch(control::Controller& queue) {
                                [users](const auto& before, const auto& after, Controller& to) {
                                  users("ConfigMap", (after ? after : before)->meta, to);
                                });
+  const auto of_controller = [](const api::Controller& controller, Controller& to) {
+    const std::string& name = controller.spec.accounting_ref.name;
+    if (!name.empty()) to.enqueue(Key(controller.meta.ns, name));
+  };
+  queue.watch<api::Controller>(
+      world_.controllers, [of_controller](const auto& before, const auto& after, Controller& to) {
+        if (before && after && before->spec.accounting_ref == after->spec.accounting_ref) return;
+        if (before) of_controller(*before, to);
+        if (after) of_controller(*after, to);
+      });
+  world_.slurm.on_cluster([this, of_controller, &queue](KeyView owner) {
+    if (const auto controller = world_.controllers.get(owner)) of_controller(*controller, queue);
+  });
 }
 
 Task<Result<Requeue>> AccountingSync::reconcile(Key key) {
@@ -65,10 +78,19 @@ Task<Result<Requeue>> AccountingSync::reconcile(Key key) {
   const Result<Situation> outcome =
       accounting->spec.external ? co_await let_go(accounting) : co_await keep(accounting);
   if (std::optional<Situation> situation = to_tell(outcome)) {
+    add_reachability(world_, controllers_of(*accounting), *situation);
     MS_CO_CHECK(co_await write_status(&world_, accounting, *std::move(situation)));
   }
   if (!outcome) co_return fail(outcome.error());
   co_return Requeue{};
+}
+
+std::vector<Key> AccountingSync::controllers_of(const Accounting& accounting) const {
+  std::vector<Key> all;
+  for (const auto& controller : world_.controllers_of_accounting(accounting.meta.key())) {
+    all.emplace_back(controller->meta.key());
+  }
+  return all;
 }
 
 Result<AccountingSync::Refs> AccountingSync::find_refs(const Accounting& accounting) const {

@@ -27,6 +27,8 @@ class AccountingSync {
 
   void watch(control::Controller& queue);
   Task<Result<control::Requeue>> reconcile(control::Key key);
+  // The Controllers that account here.
+  std::vector<control::Key> controllers_of(const api::Accounting& accounting) const;
   Result<Refs> find_refs(const api::Accounting& accounting) const;
   Task<Result<Situation>> keep(AccountingPtr accounting);
   Task<Result<Situation>> let_go(AccountingPtr accounting);

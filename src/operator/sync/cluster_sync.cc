@@ -13,6 +13,26 @@ using control::Requeue;
 constexpr std::string_view kTokenKey = "auth-token";
 // How often the counts in a status may change.
 constexpr Duration kPace = seconds(10);
+// An upgrade may be over before it is noticed that nobody answered.
+constexpr Duration kAskAgain = seconds(30);
+
+// `reason`: of what is wrong; empty where nothing is, or nobody has answered yet.
+Situation situation_of(bool ready, const std::string& reason, const std::string& message) {
+  Situation out;
+  out.ready = ready;
+  out.slurm_reachable = ready;
+  if (ready) {
+    out.ready_reason = "Answers";
+  } else if (reason.empty()) {
+    out.ready_reason = "Connecting";
+    out.progressing = true;
+    out.progress_message = "it has not answered yet";
+  } else {
+    out.ready_reason = out.degraded_reason = reason;
+  }
+  out.ready_message = out.degraded_message = out.slurm_message = message;
+  return out;
+}
 
 }  // namespace
 
@@ -36,69 +56,88 @@ void ClusterSync::watch(control::Controller& queue) {
   world_.outside.on_cluster([&queue](KeyView owner) { queue.enqueue(owner); });
 }
 
-std::string ClusterSync::connect(const api::Cluster& cluster) {
+std::optional<ClusterSync::Problem> ClusterSync::connect(const api::Cluster& cluster) {
   const auto secret = world_.secrets.get(cluster.meta.ns, cluster.token_secret);
   const Secret* const token = secret ? secret->find(kTokenKey) : nullptr;
   if (token == nullptr) {
-    return fmt::format("spec.token.secretRef: the Secret {} with the key {} is not there",
-                       cluster.token_secret, kTokenKey);
+    return Problem{"SecretMissing",
+                   fmt::format("spec.token.secretRef: the Secret {} with the key {} is not there",
+                               cluster.token_secret, kTokenKey)};
   }
   const Sha256Digest digest = sha256(token->reveal() + "\n" + cluster.server);
-  Sha256Digest& in_use = in_use_[ObjectKey(cluster.meta.key()).to_string()];
-  if (in_use == digest) return {};
-  in_use = digest;
+  const std::string key = ObjectKey(cluster.meta.key()).to_string();
+  const auto known = in_use_.find(key);
+  if (known != in_use_.end() && known->second.digest == digest) return std::nullopt;
+  in_use_.insert_or_assign(key, InUse{.digest = digest, .asked = {}});
   world_.outside.set(cluster.meta.key(), cluster.server, slurm::static_token(*token));
-  if (world_.outside.find(cluster.meta.key())) return {};
-  return fmt::format("spec.server: {} is not the URL of a slurmrestd", cluster.server);
+  if (world_.outside.find(cluster.meta.key())) return std::nullopt;
+  return Problem{"InvalidServer",
+                 fmt::format("spec.server: {} is not the URL of a slurmrestd", cluster.server)};
+}
+
+void ClusterSync::forget(const Key& key) {
+  in_use_.erase(key.to_string());
+  world_.outside.remove(key.view());
 }
 
 Task<Result<Requeue>> ClusterSync::reconcile(Key key) {
   const auto cluster = world_.clusters.get(key.view());
   if (!cluster || cluster->meta.deleting()) {
-    in_use_.erase(key.to_string());
-    world_.outside.remove(key.view());
+    forget(key);
     co_return Requeue{};
   }
-  std::string problem = connect(*cluster);
-  if (!problem.empty()) {
-    in_use_.erase(key.to_string());
-    world_.outside.remove(key.view());
+  std::optional<Problem> problem = connect(*cluster);
+  if (problem) forget(key);
+  const auto slurm = world_.outside.find(key.view());
+  if (slurm && !problem) {
+    const slurm::Freshness freshness = slurm->cache().nodes_freshness();
+    if (!freshness.why.empty()) problem = Problem{"NoAnswer", freshness.why};
   }
-  MS_CO_CHECK(co_await write_status(cluster, std::move(problem)));
+  api::ClusterStatus wanted = co_await look_at(cluster, slurm);
+  MS_CO_CHECK(co_await write_status(cluster, std::move(wanted), std::move(problem)));
   co_return Requeue{kPace};
 }
 
-Task<Result<void>> ClusterSync::write_status(std::shared_ptr<const api::Cluster> cluster,
-                                             std::string problem) {
-  const auto slurm = world_.outside.find(cluster->meta.key());
+Task<api::ClusterStatus> ClusterSync::look_at(std::shared_ptr<const api::Cluster> cluster,
+                                              std::shared_ptr<SlurmCluster> slurm) {
   api::ClusterStatus wanted = cluster->status;
   wanted.observed_generation = cluster->meta.generation;
   wanted.is_ready = false;
   wanted.freshness = "never synced";
-  if (slurm) {
-    const slurm::Freshness freshness = slurm->cache().nodes_freshness();
-    wanted.is_ready = freshness.fresh();
-    // Without its age, which would be a write every time.
-    wanted.freshness = freshness.fresh() ? "fresh" : slurm::to_string(freshness);
-    wanted.nodes = static_cast<std::int32_t>(slurm->cache().nodes().size());
-    wanted.jobs = static_cast<std::int32_t>(slurm->cache().jobs().size());
-    if (problem.empty() && !freshness.fresh()) problem = freshness.why;
+  if (!slurm) co_return wanted;
+  const slurm::Freshness freshness = slurm->cache().nodes_freshness();
+  // Without its age, which would be a write every time.
+  wanted.freshness = freshness.fresh() ? "fresh" : slurm::to_string(freshness);
+  wanted.is_ready = freshness.fresh();
+  wanted.nodes = static_cast<std::int32_t>(slurm->cache().nodes().size());
+  wanted.jobs = static_cast<std::int32_t>(slurm->cache().jobs().size());
+  if (!wanted.is_ready) co_return wanted;
+
+  const std::string key = ObjectKey(cluster->meta.key()).to_string();
+  const std::optional<TimePoint> asked = in_use_.at(key).asked;
+  if (cluster->status.is_ready && asked && world_.clock.now() - *asked < kAskAgain) {
+    co_return wanted;
   }
-  if (wanted.is_ready && wanted.api_version.empty()) {
-    MS_CO_TRY(const slurm::Version version, co_await slurm->client().version());
-    wanted.api_version = std::string(slurm::to_string(version));
-    slurm::Call ping;
-    MS_CO_TRY(const slurm::Answer answer, co_await slurm->client().send(std::move(ping)));
-    wanted.slurm_version = answer.envelope.release;
+  slurm::Call ping;
+  const auto answer = co_await slurm->client().send(std::move(ping));
+  const auto version = co_await slurm->client().version();
+  if (!answer || !version) co_return wanted;  // Asked again at the next look.
+  wanted.slurm_version = answer->envelope.release;
+  wanted.api_version = std::string(slurm::to_string(*version));
+  if (const auto known = in_use_.find(key); known != in_use_.end()) {
+    known->second.asked = world_.clock.now();
   }
-  Situation situation;
-  situation.ready = wanted.is_ready;
-  situation.ready_reason = wanted.is_ready ? "Answers" : "NoAnswer";
-  situation.ready_message = problem;
-  situation.slurm_reachable = wanted.is_ready;
-  situation.slurm_message = problem;
-  const control::ConditionList conditions = conditions_of(
-      cluster->status.conditions, situation, cluster->meta.generation, world_.clock.wall_now());
+  co_return wanted;
+}
+
+Task<Result<void>> ClusterSync::write_status(std::shared_ptr<const api::Cluster> cluster,
+                                             api::ClusterStatus wanted,
+                                             std::optional<Problem> problem) {
+  const control::ConditionList conditions =
+      conditions_of(cluster->status.conditions,
+                    situation_of(wanted.is_ready, problem ? problem->reason : "",
+                                 problem ? problem->message : ""),
+                    cluster->meta.generation, world_.clock.wall_now());
   if (wanted == cluster->status && same_conditions(cluster->status.conditions, conditions)) {
     co_return Result<void>();
   }

@@ -42,6 +42,18 @@ void add_complaints(Situation& out, const kube::Conditions& conditions) {
   out.degraded_message = std::string(complaint->message.view());
 }
 
+// What keeps us from speaking to the Slurm of a Controller: empty where it answers, unset where it
+// was not asked yet.
+std::optional<std::string> trouble_with(const World& world, KeyView controller) {
+  const auto cluster = world.slurm.find(controller);
+  if (!cluster) return "no RestApi of it can be spoken to yet";
+  const slurm::Freshness freshness = cluster->cache().nodes_freshness();
+  if (freshness.fresh()) return "";
+  // Not how old it is: that would be another message every time.
+  if (!freshness.why.empty()) return freshness.why;
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const kube::SecretObject>> find_secret(const World& world,
@@ -101,6 +113,22 @@ Situation situation_of(const kube::StatefulSet* live, std::int64_t generation,
     progress = Progress{live->observed_generation, live->replicas, live->updated, live->available};
   }
   return situation_of(progress, generation, wanted);
+}
+
+void add_reachability(const World& world, const std::vector<control::Key>& controllers,
+                      Situation& situation) {
+  bool all_asked = true;
+  for (const control::Key& controller : controllers) {
+    const std::optional<std::string> trouble = trouble_with(world, controller.view());
+    all_asked = all_asked && trouble;
+    if (!trouble || trouble->empty()) continue;
+    situation.slurm_reachable = false;
+    situation.slurm_message = fmt::format("Controller {}: {}", controller.name, *trouble);
+    return;
+  }
+  if (!all_asked) return;
+  situation.slurm_reachable = !controllers.empty();
+  if (controllers.empty()) situation.slurm_message = "there is no Controller that this is for";
 }
 
 std::optional<Situation> to_tell(const Result<Situation>& outcome) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "control/controller.h"
 #include "operator/sync/ensure.h"
@@ -31,6 +32,10 @@ Situation waiting(std::string reason, std::string message);
 // the cache may not show yet.
 Situation situation_of(const kube::Deployment* live, std::int64_t generation, std::int32_t wanted);
 Situation situation_of(const kube::StatefulSet* live, std::int64_t generation, std::int32_t wanted);
+
+// Says of an object that is for these Controllers whether the Slurm of each of them answers.
+void add_reachability(const World& world, const std::vector<control::Key>& controllers,
+                      Situation& situation);
 
 // After a reconcile that ended in `outcome`: what the status should say. Nothing where it failed in
 // a way that passes.

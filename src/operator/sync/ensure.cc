@@ -108,6 +108,8 @@ control::ConditionList conditions_of(const kube::Conditions& before, const Situa
     set(all, "SlurmReachable", word(*situation.slurm_reachable),
         *situation.slurm_reachable ? "Answers" : "NoAnswer", situation.slurm_message, generation,
         now);
+  } else if (kube::find_condition(before, "SlurmReachable") == nullptr) {
+    set(all, "SlurmReachable", ConditionStatus::kUnknown, "NotAsked", "", generation, now);
   }
   return all;
 }

@@ -53,7 +53,7 @@ struct Situation {
   std::string progress_message;
   std::string degraded_reason;  // Empty: not degraded.
   std::string degraded_message;
-  // Unset: says nothing about Slurm (Token).
+  // Unset: nobody has asked yet. It stays as it was, and is Unknown where it was nothing.
   std::optional<bool> slurm_reachable;
   std::string slurm_message;
 };

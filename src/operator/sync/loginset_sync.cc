@@ -72,6 +72,7 @@ void LoginSetSync::watch(control::Controller& queue) {
           to.enqueue(loginset->meta.key());
         }
       });
+  world_.slurm.on_cluster([of_controller, &queue](KeyView owner) { of_controller(owner, queue); });
 }
 
 void LoginSetSync::watch_names(control::Controller& queue) {
@@ -92,6 +93,7 @@ Task<Result<Requeue>> LoginSetSync::reconcile(Key key) {
   if (!loginset || loginset->meta.deleting()) co_return Requeue{};
   const Result<Situation> outcome = co_await keep(loginset);
   if (std::optional<Situation> situation = to_tell(outcome)) {
+    add_reachability(world_, {Key(key.ns, loginset->spec.controller_ref.name)}, *situation);
     MS_CO_CHECK(co_await write_status_of(loginset, *std::move(situation)));
   }
   if (!outcome) co_return fail(outcome.error());

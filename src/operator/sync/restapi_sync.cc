@@ -13,9 +13,6 @@ using api::RestApi;
 using control::Key;
 using control::Requeue;
 
-// Nobody tells when a cache grows stale.
-constexpr Duration kLookAgain = minutes(1);
-
 }  // namespace
 
 RestApiSync::RestApiSync(World& world) : world_(world) {
@@ -48,12 +45,11 @@ Task<Result<Requeue>> RestApiSync::reconcile(Key key) {
   if (!restapi || restapi->meta.deleting()) co_return Requeue{};
   const Result<Situation> outcome = co_await keep(restapi);
   if (std::optional<Situation> situation = to_tell(outcome)) {
-    add_reachability(*restapi, *situation);
+    add_reachability(world_, {Key(key.ns, restapi->spec.controller_ref.name)}, *situation);
     MS_CO_CHECK(co_await write_status(&world_, restapi, *std::move(situation)));
   }
   if (!outcome) co_return fail(outcome.error());
-  const bool speaks = world_.slurm.find({key.ns, restapi->spec.controller_ref.name}) != nullptr;
-  co_return Requeue{speaks ? std::optional(kLookAgain) : std::nullopt};
+  co_return Requeue{};
 }
 
 Task<Result<Situation>> RestApiSync::keep(RestApiPtr restapi) {
@@ -97,16 +93,6 @@ Task<Result<Situation>> RestApiSync::keep(RestApiPtr restapi) {
                             seen(world_.deployments, ns, name)));
   const auto now = world_.deployments.get(ns, name);
   co_return situation_of(now.get(), applied.meta.generation, restapi->spec.replicas);
-}
-
-void RestApiSync::add_reachability(const RestApi& restapi, Situation& situation) const {
-  const auto cluster = world_.slurm.find({restapi.meta.ns, restapi.spec.controller_ref.name});
-  if (!cluster) return;
-  const slurm::Freshness freshness = cluster->cache().nodes_freshness();
-  if (freshness.kind == slurm::Freshness::Kind::kNeverSynced && freshness.why.empty()) return;
-  situation.slurm_reachable = freshness.fresh();
-  // Not the age: it would be another message every time.
-  if (!freshness.fresh()) situation.slurm_message = freshness.why;
 }
 
 }  // namespace mainspring::op

@@ -20,7 +20,6 @@ class RestApiSync {
   void watch(control::Controller& queue);
   Task<Result<control::Requeue>> reconcile(control::Key key);
   Task<Result<Situation>> keep(RestApiPtr restapi);
-  void add_reachability(const api::RestApi& restapi, Situation& situation) const;
 
   World& world_;
 };

@@ -107,7 +107,7 @@ class SlurmClusters::Live final : public SlurmCluster {
   slurm::Cache& cache() override { return cache_; }
   const std::string& url() const { return url_; }
   ReplaceableTokens& tokens() { return *tokens_; }
-  // `known` is called whenever the list of nodes begins or ceases to be fresh.
+  // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail.
   void start(std::function<void()> known) {
     tasks_.spawn(cache_.run());
     tasks_.spawn(watch_freshness(std::move(known)));
@@ -116,12 +116,14 @@ class SlurmClusters::Live final : public SlurmCluster {
  private:
   TimePoint now() const override { return executor_.now(); }
 
-  // What is fresh ceases to be by the mere passing of time.
+  // What is fresh ceases to be by the mere passing of time, and what fails from the first brings no
+  // list that would tell of it.
   net::Task<Result<void>> watch_freshness(std::function<void()> known) {
-    for (bool fresh = false;;) {
+    for (std::pair seen(false, true);;) {
       MS_CO_CHECK(co_await net::sleep(seconds(1)));
-      const bool before = std::exchange(fresh, cache_.nodes_freshness().fresh());
-      if (fresh != before) known();
+      const slurm::Freshness now = cache_.nodes_freshness();
+      const auto before = std::exchange(seen, {now.fresh(), now.why.empty()});
+      if (seen != before) known();
     }
   }
 

@@ -49,6 +49,34 @@ void TokenSync::watch(control::Controller& queue) {
           to.enqueue(token->meta.key());
         }
       });
+  const auto of_controller = [this](const api::Controller& controller, control::Controller& to) {
+    const api::KeyRef* const key = api::jwt_key_of(controller.spec);
+    if (key == nullptr) return;
+    for (const auto& token : world_.tokens.find(by_use_, join(controller.meta.ns, key->name))) {
+      to.enqueue(token->meta.key());
+    }
+  };
+  queue.watch<api::Controller>(world_.controllers,
+                               [of_controller](const auto& before, const auto& after, auto& to) {
+                                 if (before && after && before->spec == after->spec) return;
+                                 if (before) of_controller(*before, to);
+                                 if (after) of_controller(*after, to);
+                               });
+  world_.slurm.on_cluster([this, of_controller, &queue](KeyView owner) {
+    if (const auto controller = world_.controllers.get(owner)) of_controller(*controller, queue);
+  });
+}
+
+std::vector<Key> TokenSync::controllers_of(const Token& token) const {
+  std::vector<Key> all;
+  const api::KeyRef* const own = api::jwt_key_of(token.spec);
+  if (own == nullptr) return all;
+  for (const auto& controller : world_.controllers_using("Secret", {token.meta.ns, own->name})) {
+    const api::KeyRef* const theirs = api::jwt_key_of(controller->spec);
+    if (theirs == nullptr || theirs->name != own->name || theirs->key != own->key) continue;
+    all.emplace_back(controller->meta.key());
+  }
+  return all;
 }
 
 Task<Result<Requeue>> TokenSync::reconcile(Key key) {
@@ -61,6 +89,7 @@ Task<Result<Requeue>> TokenSync::reconcile(Key key) {
   const Result<Situation> told =
       outcome ? Result<Situation>(outcome->situation) : fail(outcome.error());
   if (std::optional<Situation> situation = to_tell(told)) {
+    add_reachability(world_, controllers_of(*token), *situation);
     json::Value more = json::Value::object();
     const bool is_new = outcome && outcome->issued && outcome->issued != token->status.issued_at;
     if (is_new) more.set("issuedAt", format_rfc3339(*outcome->issued));

@@ -39,6 +39,8 @@ class TokenSync {
   // Writes the Secret that is missing or outdated; what is in it then.
   Task<Result<Outcome>> write(TokenPtr token, SecretPtr current, SecretPtr key);
   Task<Result<Outcome>> adopt(TokenPtr token, SecretPtr current);
+  // The Controllers whose Slurm takes it.
+  std::vector<control::Key> controllers_of(const api::Token& token) const;
   SecretPtr as_written(const api::Token& token, SecretPtr current);
 
   World& world_;
