@@ -104,6 +104,7 @@ class OperatorTest(unittest.TestCase):
     flags: tuple[str, ...] = ()
     rest_urls: dict[str, str] = {}  # Namespaces whose slurmrestd is elsewhere.
     slurm_lines: tuple[str, ...] = ()
+    slurm_options: tuple[str, ...] = ()
     with_operator = True
 
     @classmethod
@@ -114,7 +115,7 @@ class OperatorTest(unittest.TestCase):
         cls.addClassCleanup(cls.remove_all)
         clusters.run(cls.cluster, "up", "--control-plane-only", "--audit")
         conf = [word for line in cls.slurm_lines for word in ("--conf", line)]
-        dev_slurm("up", "--name", cls.cluster, "--nodes", "0", *conf)
+        dev_slurm("up", "--name", cls.cluster, "--nodes", "0", *cls.slurm_options, *conf)
         cls.layout = registry.existing(cls.cluster)
         cls.api, cls.slurm = KubeApi(cls.layout), Slurm(cls.cluster)
         cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))

@@ -51,6 +51,7 @@ KINDS = {
     "RestApi": (SLINKY, "restapis", True),
     "Accounting": (SLINKY, "accountings", True),
     "Token": (SLINKY, "tokens", True),
+    "Cluster": ("/apis/slinky.slurm.net/v1alpha1", "clusters", True),
 }
 # How long a test waits for what should happen at once, before it gives up.
 PATIENCE = float(os.environ.get("OPERATOR_TEST_PATIENCE", "90"))

@@ -187,7 +187,8 @@ def claims_of(token: str) -> dict:
 
 class RestProxy(http.server.ThreadingHTTPServer):
     """Between the operator and slurmrestd. `answers` maps the end of a path to an answer that it
-    gives itself; `tokens` has those that came with requests, the last one last."""
+    gives itself; `tokens` has those that came with requests, the last one last; `own_token` goes to
+    slurmrestd in their place."""
 
     daemon_threads = True
 
@@ -196,11 +197,16 @@ class RestProxy(http.server.ThreadingHTTPServer):
         self.target = urlsplit(target)
         self.answers: dict[str, dict] = {}
         self.tokens: list[str] = []
+        self.own_token = ""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def move(self, target: str, token: str) -> None:
+        """From now on another slurmrestd is behind it."""
+        self.target, self.own_token = urlsplit(target), token
 
     def close(self) -> None:
         self.shutdown()
@@ -221,6 +227,8 @@ class _Forward(http.server.BaseHTTPRequestHandler):
         line = http.client.HTTPConnection(server.target.hostname, server.target.port, timeout=60)
         try:
             headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host",)}
+            if server.own_token:
+                headers["X-SLURM-USER-TOKEN"] = server.own_token
             line.request(self.command, self.path, body=body or None, headers=headers)
             answer = line.getresponse()
             self.answer(answer.status, answer.read())
