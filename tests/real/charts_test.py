@@ -53,6 +53,23 @@ class OperatorChartTest(ChartsTest):
             }
             self.assertIn(wanted, hook["namespaceSelector"]["matchExpressions"])
 
+    def test_what_the_operator_fills_goes_with_the_release_and_is_empty_for_an_upgrade(self):
+        def own(values: dict) -> list[dict]:
+            objects = render("mainspring", values)
+            return [o for o in objects if o["kind"] in ("Secret", "Lease")]
+
+        lease, secret = own({})
+        self.assertEqual(lease["metadata"]["name"], "mainspring-operator")
+        args = one(render("mainspring", {}), "Deployment")["spec"]["template"]["spec"]
+        self.assertIn(
+            f"--webhook-secret={secret['metadata']['name']}", args["containers"][0]["args"]
+        )
+        for each in (lease, secret):
+            self.assertEqual(set(each), {"apiVersion", "kind", "metadata"})
+            self.assertEqual(each["metadata"]["namespace"], "ns")
+        without = {"webhook": {"enabled": False}, "operator": {"leaderElection": False}}
+        self.assertEqual(own(without), [])
+
     def test_our_kinds_wait_for_the_operator_and_nothing_else_does(self):
         objects = render("mainspring", {"crds": {"enabled": True}})
         kinds = {
