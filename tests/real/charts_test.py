@@ -58,7 +58,7 @@ class OperatorChartTest(ChartsTest):
             objects = render("mainspring", values)
             return [o for o in objects if o["kind"] in ("Secret", "Lease")]
 
-        lease, secret = own({})
+        secret, lease = own({})
         self.assertEqual(lease["metadata"]["name"], "mainspring-operator")
         args = one(render("mainspring", {}), "Deployment")["spec"]["template"]["spec"]
         self.assertIn(

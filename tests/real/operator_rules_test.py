@@ -108,6 +108,16 @@ class OperatorRulesTest(OperatorTest):
         self.kubelet.without_slurm.discard(self.ns)
         self.cluster_of(2)
 
+    def test_a_namespace_goes_with_a_node_set_that_would_wait_for_jobs_and_works_again(self):
+        """Its pods are taken by the namespace, whoever waits: nothing is left to wait for."""
+        name = self.cluster_of(2)
+        self.slurm.run_job(f"{name}-0", "--no-requeue")
+        self.api.delete("Namespace", None, self.ns)
+        self.wait(lambda: not self.api.find("Namespace", None, self.ns), "the namespace goes")
+        self.slurm.cancel_all()
+        self.make_namespace(self.ns)
+        self.cluster_of(2)
+
     def test_hostile_strings_are_refused(self):
         """By the schema alone, with no webhook in between."""
         partition = {"enabled": True, "config": "State=UP\nSlurmctldHost=evil"}
