@@ -165,6 +165,7 @@ Task<Result<Answer>> run(std::shared_ptr<Client::Impl> impl, const Call* call, E
   const TimePoint deadline = impl->now() + time_for(*impl, *call);
   Backoff backoff(impl->options.backoff);
   bool renewed = false;
+  std::optional<Error> cause;  // Why the attempt before failed.
   for (;;) {
     Progress progress{.deadline = deadline};
     Result<Answer> answer = co_await attempt(impl.get(), call, sink, &progress);
@@ -179,12 +180,15 @@ Task<Result<Answer>> run(std::shared_ptr<Client::Impl> impl, const Call* call, E
       continue;
     }
     if (!progress.sent && slurm_error(error) == nullptr) error = http::not_sent(std::move(error));
+    // That others failed as well, so that nobody may try now, says less.
+    if (progress.shut_out && cause) error = *std::move(cause);
     if (!may_retry(*call, error, progress, sink)) co_return fail(in_context(*call, error));
     const Duration own = backoff.next(impl->random);
     const Duration wait = std::max(own, error.retry_after().value_or(own));
     // The answer in hand says more than a deadline that is sure to pass.
     if (impl->now() + wait >= deadline) co_return fail(in_context(*call, error));
     MS_CO_CHECK(co_await net::sleep(wait));
+    cause = std::move(error);
   }
 }
 

@@ -7,6 +7,7 @@
 namespace mainspring::sim {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class OperatorReach : public ::testing::Test {
@@ -132,7 +133,7 @@ TEST_F(OperatorReach, AClusterShowsWhatItIsAndWhatIsWrongWithIt) {
   pass(minutes(2));
   EXPECT_EQ(campus("isReady"), "false");
   EXPECT_EQ(condition<api::Cluster>("campus", "Degraded"), "True NoAnswer");
-  EXPECT_THAT(campus("freshness"), HasSubstr("stale since"));
+  EXPECT_THAT(campus("freshness"), AllOf(HasSubstr("stale since"), HasSubstr("refused")));
   world.kubectl(http::Method::kDelete, "/api/v1/namespaces/slurm/secrets/campus-token");
   pass(minutes(1));
   EXPECT_EQ(condition<api::Cluster>("campus", "Degraded"), "True SecretMissing");
