@@ -6,6 +6,7 @@
 #include "api/names.h"
 #include "control/owners.h"
 #include "operator/build/worker.h"
+#include "operator/nodeset/topology.h"
 
 namespace mainspring::op::build {
 namespace {
@@ -125,9 +126,8 @@ Value worker_pod(const api::NodeSet& nodeset, const Value& pod_template,
   add_identity_labels(labels, nodeset, spec, identity);
   labels.set(api::label::kRevision, revision_hash);
   if (identity.node != nullptr) {
-    const auto topology = identity.node->meta.annotations.find(api::annotation::kTopology);
-    if (topology && !topology->empty())
-      meta["annotations"].set(api::annotation::kTopology, *topology);
+    const std::string_view topology = topology_of(*identity.node);
+    if (!topology.empty()) meta["annotations"].set(api::annotation::kTopology, topology);
   }
   return pod;
 }

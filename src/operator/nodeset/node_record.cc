@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "base/text.h"
 #include "operator/nodeset/projection.h"
+#include "operator/nodeset/topology.h"
 
 namespace mainspring::op {
 namespace {
@@ -26,9 +27,8 @@ bool is_feature(std::string_view text) {
   });
 }
 
-std::string_view topology_of(const WorkerView& worker) {
-  if (!worker.node) return {};
-  return worker.node->meta.annotations.find(api::annotation::kTopology).value_or("");
+std::string_view topology_for(const WorkerView& worker) {
+  return worker.node ? topology_of(*worker.node) : std::string_view();
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ std::optional<std::vector<std::string>> wanted_features(const std::vector<std::s
   return wanted;
 }
 
-bool has_topology(const WorkerView& worker) { return !topology_of(worker).empty(); }
+bool has_topology(const WorkerView& worker) { return !topology_for(worker).empty(); }
 
 std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
                                                const WorkerView& worker, slurm::Version spoken) {
@@ -93,7 +93,7 @@ std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
     update.comment = comment;
     differs = true;
   }
-  const std::string_view topology = topology_of(worker);
+  const std::string_view topology = topology_for(worker);
   if (!topology.empty() && node.topology != topology &&
       slurm::require(spoken, slurm::Feature::kNodeTopology)) {
     update.topology = std::string(topology);

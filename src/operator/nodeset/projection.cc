@@ -11,6 +11,7 @@
 #include "base/rfc3339.h"
 #include "control/conditions.h"
 #include "operator/nodeset/plan.h"
+#include "operator/nodeset/topology.h"
 
 namespace mainspring::op {
 namespace {
@@ -170,10 +171,10 @@ PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
   }
   if (!nodeset.spec.workload_disruption_protection) projection.protect = false;
   if (worker.node) {
-    const auto topology = worker.node->meta.annotations.find(api::annotation::kTopology);
+    const std::string_view topology = topology_of(*worker.node);
     // Absent and empty are the same to slurmd; saying so would cost a write for every pod.
     const bool shown = meta.annotations.find(api::annotation::kTopology).has_value();
-    if (topology || shown) projection.topology = std::string(topology.value_or(""));
+    if (!topology.empty() || shown) projection.topology = std::string(topology);
   }
   return projection;
 }

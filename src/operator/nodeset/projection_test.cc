@@ -211,6 +211,16 @@ TEST(Projection, TopologyComesFromTheKubernetesNode) {
   EXPECT_EQ(project({}, view, {}).topology, "s1:b2");
 }
 
+TEST(Projection, ATopologyThatIsNoneGoesNeitherToThePodNorToSlurm) {
+  WorkerView view = worker(facts(Base::kIdle), decoded<kube::Pod>(
+                                                   R"({"metadata":{"name":"w-0","annotations":{
+                                  "topology.slinky.slurm.net/spec":"s1:b2"}}})"));
+  view.node = decoded<kube::Node>(
+      R"({"metadata":{"name":"n1","annotations":{"topology.slinky.slurm.net/spec":"s1:b2 Weight=0"}}})");
+  EXPECT_EQ(project({}, view, {}).topology, "");
+  EXPECT_FALSE(has_topology(view));
+}
+
 TEST(Projection, ATopologyThatTheNodeNoLongerHasIsCleared) {
   WorkerView view = worker(facts(Base::kIdle), decoded<kube::Pod>(
                                                    R"({"metadata":{"name":"w-0","annotations":{

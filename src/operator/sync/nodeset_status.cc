@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "api/names.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/projection.h"
 #include "operator/nodeset/reservation.h"
+#include "operator/nodeset/topology.h"
 #include "operator/sync/nodeset_sync.h"
 
 namespace mainspring::op {
@@ -152,8 +154,21 @@ std::optional<Remark> about_confinement(const NodeSetView& view, bool mixed) {
                     "job are bounded by the pod alone"};
 }
 
-// Of a Slurm that cannot be told the topology of workers.
+// What a Kubernetes node says of its place and no worker is told; and of a Slurm that cannot be
+// told.
 std::optional<Remark> about_topology(const NodeSetView& view,
+  std::set<std::string> refused;
+  for (const WorkerView& worker : view.workers) {
+    const std::string said = worker.node ? refused_topology(*worker.node) : std::string();
+    if (!said.empty()) refused.insert(fmt::format("Node {} has {}", worker.node->meta.name, said));
+  }
+  if (!refused.empty()) {
+    return Remark{.reason = "InvalidTopology",
+                  .message = fmt::format(
+                      "annotation {} of {} nodes is left out ({}): use NAME:UNIT, or several with "
+                      "commas, of letters, digits and _-./",
+                      api::annotation::kTopology, refused.size(), *refused.begin())};
+  }
                                      std::optional<slurm::Version> spoken) {
   const auto with = std::count_if(view.workers.begin(), view.workers.end(), has_topology);
   const auto able =

@@ -6,6 +6,7 @@
 #include "kube/node.h"
 #include "kube/pod.h"
 #include "net/wait.h"
+#include "operator/nodeset/topology.h"
 
 namespace mainspring::op {
 namespace {
@@ -38,7 +39,7 @@ Task<Result<void>> copy_topology(kube::Client* client, std::string ns, std::stri
   MS_CO_TRY(const kube::Pod pod, co_await pods.get(name));
   if (!is_the_worker_meant(pod, uid)) co_return Result<void>();
   MS_CO_TRY(const kube::Node node, co_await kube::Api<kube::Node>(*client).get(node_name));
-  const auto topology = node.meta.annotations.find(api::annotation::kTopology).value_or("");
+  const std::string_view topology = topology_of(node);
   if (pod.meta.annotations.find(api::annotation::kTopology).value_or("") == topology) {
     co_return Result<void>();
   }

@@ -30,10 +30,10 @@ struct Binding : ::testing::Test {
                             std::string(name) + R"("},"annotations":)" + std::string(annotations) +
                             "}}");
   }
-  void reply_node() {
-    kube.api.reply(
-        200,
-        R"({"metadata":{"name":"n1","annotations":{"topology.slinky.slurm.net/spec":"s1:b2"}}})");
+  void reply_node(const std::string& topology = "s1:b2") {
+    kube.api.reply(200,
+                   R"({"metadata":{"name":"n1","annotations":{"topology.slinky.slurm.net/spec":")" +
+                       topology + R"("}}})");
   }
 
   static constexpr std::string_view kBinding =
@@ -58,6 +58,13 @@ TEST_F(Binding, AWorkerGetsItsNodesTopology) {
 TEST_F(Binding, NothingIsWrittenWhereItIsRightAlready) {
   reply_pod("slurmd", R"({"topology.slinky.slurm.net/spec":"s1:b2"})");
   reply_node();
+  EXPECT_TRUE(allowed());
+  EXPECT_THAT(kube.api.calls(), ElementsAre(kPod, kNode));
+}
+
+TEST_F(Binding, ATopologyThatIsNoneIsNotHandedOn) {
+  reply_pod("slurmd");
+  reply_node("s1:b2 Weight=0");
   EXPECT_TRUE(allowed());
   EXPECT_THAT(kube.api.calls(), ElementsAre(kPod, kNode));
 }
