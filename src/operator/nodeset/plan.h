@@ -38,6 +38,8 @@ struct NodeSetView {
   // Of the slurm key that pods are made with now. Pods that were made with another are old. Empty:
   // not known.
   std::string slurm_key_hash = {};
+  // The same of the sssd.conf, which they have with ssh.
+  std::string sssd_conf_hash = {};
 };
 
 struct Creation {

@@ -85,6 +85,17 @@ TEST(RollingUpdate, ReplacesPodsThatWereMadeWithAnotherSlurmKey) {
   EXPECT_THAT(world.plan().condemned, ElementsAre("gpu-0 update"));
 }
 
+TEST(RollingUpdate, ReplacesPodsThatWereMadeWithAnotherSssdConf) {
+  auto world = to_update(3, 1);
+  world.revision = "v1";
+  for (const std::size_t i : {0U, 1U}) world.pods[i].sssd = "old";
+  expect_at_rest(world.plan());  // Without ssh nobody reads it.
+  world.sssd_conf = "old";
+  expect_at_rest(world.plan());
+  world.sssd_conf = "new";
+  EXPECT_THAT(world.plan().condemned, ElementsAre("gpu-1 update"));  // One at a time.
+}
+
 TEST(RollingUpdate, KnowsNoOldPodsWithoutARevision) {
   auto world = to_update(2, 1);
   world.revision = "";

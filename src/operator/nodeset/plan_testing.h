@@ -43,6 +43,7 @@ struct Sample {
   std::string revision = "v1";
   std::vector<std::string> backing_off;
   std::string slurm_key;
+  std::string sssd_conf;
 
   Told plan() const {
     NodeSetView view{.nodeset = nodeset, .revision_hash = revision, .now = kNow};
@@ -50,6 +51,7 @@ struct Sample {
     view.places = places;
     view.backing_off = backing_off;
     view.slurm_key_hash = slurm_key;
+    view.sssd_conf_hash = sssd_conf;
     const Plan plan = make_plan(view);
     Told told{.held = plan.held, .desired = plan.desired};
     for (const Creation& one : plan.create) {

@@ -11,18 +11,26 @@ namespace mainspring::op {
 
 namespace {
 
+// A pod without the note was made by others, or before there was one; nothing is known of it.
+bool was_made_with_another(const kube::Pod& pod, std::string_view note, const std::string& now) {
+  const auto then = pod.meta.annotations.find(note);
+  return then && !now.empty() && *then != now;
+}
+
 // slurmctld and slurmd with different keys do not believe each other, and slurmd reads its own only
-// when it starts. A pod without a note of its key was made by others; nothing is known of it.
-bool has_old_key(const Draft& draft, const kube::Pod& pod) {
-  const auto key = pod.meta.annotations.find(api::annotation::kSlurmKeyHash);
-  return key && !draft.view.slurm_key_hash.empty() && *key != draft.view.slurm_key_hash;
+// when it starts. An sssd.conf is mounted by its name alone, and such a file never changes in a
+// pod.
+bool has_old_files(const Draft& draft, const kube::Pod& pod) {
+  using namespace api::annotation;
+  return was_made_with_another(pod, kSlurmKeyHash, draft.view.slurm_key_hash) ||
+         was_made_with_another(pod, kSssdConfHash, draft.view.sssd_conf_hash);
 }
 
 bool is_old(const Draft& draft, const Draft::Entry& entry) {
   const kube::Pod& pod = *entry.worker->pod;
   // One that is held goes in its turn, and what it is of does not make that sooner.
   return entry.kept() && !entry.held &&
-         (has_old_key(draft, pod) ||
+         (has_old_files(draft, pod) ||
           pod.meta.labels.find(api::label::kRevision) != draft.view.revision_hash);
 }
 

@@ -35,7 +35,8 @@ struct Sketch {
   std::string cost;
   std::string deadline;
   std::string drained_under;
-  std::string key;  // Hash of the slurm key that it was made with.
+  std::string key;   // Hash of the slurm key that it was made with.
+  std::string sssd;  // And of the sssd.conf.
   WallTime ready_since = kNow - hours(1);
   WallTime created = kNow - hours(2);
   bool node_unschedulable = false;
@@ -83,7 +84,8 @@ inline kube::Pod pod_of(const Sketch& sketch) {
                                      {api::annotation::kDrainedUnder, sketch.drained_under},
                                      {api::annotation::kPodDeletionCost, sketch.cost},
                                      {api::annotation::kPodDeadline, sketch.deadline},
-                                     {api::annotation::kSlurmKeyHash, sketch.key}});
+                                     {api::annotation::kSlurmKeyHash, sketch.key},
+                                     {api::annotation::kSssdConfHash, sketch.sssd}});
   pod.node_name = sketch.node;
   if (!sketch.target.empty()) {
     kube::NodeSelectorTerm term;

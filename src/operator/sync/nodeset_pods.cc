@@ -136,9 +136,11 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
     }
   }
   json::Value pod = build::worker_pod(*nodeset, *pod_template, identity, revision_hash);
-  if (const std::string key = shared_.slurm_key_hash(*nodeset); !key.empty()) {
-    pod["metadata"]["annotations"].set(api::annotation::kSlurmKeyHash, key);
-  }
+  const auto note = [&](std::string_view annotation, const std::string& hash) {
+    if (!hash.empty()) pod["metadata"]["annotations"].set(annotation, hash);
+  };
+  note(api::annotation::kSlurmKeyHash, shared_.slurm_key_hash(*nodeset));
+  note(api::annotation::kSssdConfHash, shared_.sssd_conf_hash(*nodeset));
   shared_.expectations.expect_creation(uid);
   const kube::Api<control::ObjectMeta> pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});

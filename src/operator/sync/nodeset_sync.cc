@@ -77,6 +77,7 @@ void NodeSetSync::watch(control::Controller& queue) {
   });
   queue.wait_for(world_.revisions);
   shared_.watch_claims(queue);
+  shared_.watch_sssd(queue);
   watch_owned(queue, world_.services);
   watch_owned(queue, world_.budgets);
   watch_owned(queue, world_.config_maps);

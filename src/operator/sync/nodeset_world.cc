@@ -5,15 +5,27 @@
 #include <algorithm>
 
 #include "operator/build/metadata.h"
+#include "operator/build/pod_parts.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/claims.h"
 #include "operator/sync/ensure.h"
 
 namespace mainspring::op {
+namespace {
+
+std::string join(std::string_view ns, std::string_view name) {
+  return fmt::format("{}/{}", ns, name);
+}
+
+}  // namespace
 
 NodeSetWorld::NodeSetWorld(World& given)
     : world(given),
       expectations({given.clock, given.options.log}),
+      by_sssd_(world.nodesets.add_index([](const api::NodeSet& nodeset, auto& values) {
+        if (!nodeset.spec.ssh_enabled) return;
+        values.push_back(join(nodeset.meta.ns, nodeset.spec.sssd_conf_ref.name));
+      })),
       deletions_(given.clock, given.options.deletions_per_minute) {
   if (world.options.metrics != nullptr) {
     held_back_total_ = world.options.metrics->counter(
@@ -69,6 +81,7 @@ NodeSetView NodeSetWorld::view(const api::NodeSet& nodeset) {
     view.revision_hash = it->second;
   }
   view.slurm_key_hash = slurm_key_hash(nodeset);
+  view.sssd_conf_hash = sssd_conf_hash(nodeset);
   const std::shared_ptr<SlurmCluster> slurm = slurm_of(nodeset);
   const auto& pods = world.pods_of(nodeset.meta.uid);
   view.workers.reserve(pods.size());
@@ -91,6 +104,14 @@ std::string NodeSetWorld::slurm_key_hash(const api::NodeSet& nodeset) const {
   if (!controller || !controller->spec.slurm_key_ref) return {};
   const auto secret = world.secrets.get(nodeset.meta.ns, controller->spec.slurm_key_ref->name);
   return secret ? build::hash_of(*secret) : std::string();
+}
+
+std::string NodeSetWorld::sssd_conf_hash(const api::NodeSet& nodeset) const {
+  if (!nodeset.spec.ssh_enabled) return {};
+  const api::KeyRef& ref = nodeset.spec.sssd_conf_ref;
+  const auto secret = world.secrets.get(nodeset.meta.ns, ref.name);
+  const Secret* const conf = secret ? secret->find(ref.key) : nullptr;
+  return conf == nullptr ? std::string() : build::hash_of_text(conf->reveal());
 }
 
 std::vector<Place> NodeSetWorld::places(const api::NodeSet& nodeset) {
@@ -123,6 +144,16 @@ Result<const json::Value*> NodeSetWorld::pod_template(const api::NodeSet& nodese
   Template& kept = templates_[nodeset.meta.uid] = {nodeset.spec, nodeset.meta, controller.spec,
                                                    std::move(pod), std::move(rules)};
   return &kept.pod;
+}
+
+void NodeSetWorld::watch_sssd(control::Controller& queue) {
+  queue.watch<kube::SecretObject>(
+      world.secrets, [this](const auto& before, const auto& after, auto& to) {
+        const kube::Meta& meta = (after ? after : before)->meta;
+        for (const auto& nodeset : world.nodesets.find(by_sssd_, join(meta.ns, meta.name))) {
+          to.enqueue(nodeset->meta.key());
+        }
+      });
 }
 
 void NodeSetWorld::watch_claims(control::Controller& queue) {

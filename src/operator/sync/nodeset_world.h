@@ -47,6 +47,8 @@ class NodeSetWorld {
 
   // Of the Secret with the slurm key that a pod of it would get now; empty where there is none.
   std::string slurm_key_hash(const api::NodeSet& nodeset) const;
+  // The same of the sssd.conf; empty without ssh, too.
+  std::string sssd_conf_hash(const api::NodeSet& nodeset) const;
 
   // {metadata, spec} of its pods; made anew only where the NodeSet's or the Controller's spec
   // changed.
@@ -62,6 +64,8 @@ class NodeSetWorld {
 
   // Wakes the NodeSet of each claim that changes.
   void watch_claims(control::Controller& queue);
+  // Wakes the NodeSets whose sssd.conf is in a Secret that changes.
+  void watch_sssd(control::Controller& queue);
   // Whether those who are to have the pod's claims when it goes for `cause` have them: what a pod
   // takes along must be known before it is deleted.
   bool claims_settled(const api::NodeSet& nodeset, const kube::Pod& pod, Cause cause) const;
@@ -111,6 +115,7 @@ class NodeSetWorld {
     std::string why;
   };
 
+  Store<api::NodeSet>::IndexId by_sssd_;
   DeletionLimit deletions_;
   Counter held_back_total_;
   std::map<std::string, HeldBack, std::less<>> held_back_;     // By UID of the NodeSet.
