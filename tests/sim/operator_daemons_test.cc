@@ -153,6 +153,24 @@ TEST_F(OperatorDaemons, RestApiWaitsForKeysAndConfigurationAndThenRests) {
   EXPECT_NE(scene.at(Deployment::kResource, "rest-restapi", kKeyHash), before);
 }
 
+TEST_F(OperatorDaemons, RestApiFollowsItsSlurmdbdAndNotEveryChange) {
+  op::RestApiSync sync(scene.world);
+  put_keys();
+  scene.put(kController);
+  put_config();
+  scene.put(kRestApi);
+  scene.start();
+  const auto with = [&](std::string_view conf) {
+    scene.change(kube::ConfigMap::kResource, "c-config",
+                 fmt::format("{{data: {{slurm.conf: \"ClusterName=c\\n{}\\n\"}}}}", conf));
+    scene.settle();
+    return scene.at(Deployment::kResource, "rest-restapi", "/spec/template");
+  };
+  const std::string before = with("AccountingStorageHost=here");
+  EXPECT_EQ(with("AccountingStorageHost=here\\nKillWait=7"), before);
+  EXPECT_NE(with("AccountingStorageHost=there"), before);
+}
+
 TEST_F(OperatorDaemons, ADeploymentOfTheOperatorBeforeUsRollsWithTheFirstNewKeyOnly) {
   op::RestApiSync sync(scene.world);
   put_keys();

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/digest.h"
@@ -45,6 +46,22 @@ constexpr std::array<RestartKey, 15> kRestartKeys = {{
     {"StateSaveLocation"},
 }};
 
+constexpr std::array<RestartKey, 13> kRestKeys = {{
+    {"AccountingStorageType"},
+    {"AccountingStorageHost"},
+    {"AccountingStorageBackupHost"},
+    {"AccountingStorageExternalHost"},
+    {"AccountingStoragePort"},
+    {"AccountingStoragePass"},
+    {"AccountingStorageParameters", Shape::kOptions},
+    {"CliFilterPlugins", Shape::kOptions},
+    {"DataParserParameters"},
+    {"HttpParserType"},
+    {"MessageTimeout"},
+    {"TCPTimeout"},
+    {"UrlParserType"},
+}};
+
 std::string normal_options(std::string_view value) {
   std::set<std::string> options;
   for (const std::string_view piece : split(value, ',')) {
@@ -69,21 +86,32 @@ std::string value_of(const slurm::ConfFile& conf, const RestartKey& key) {
   return key.shape == Shape::kOptions ? normal_options(value) : value;
 }
 
-}  // namespace
+std::string settings_of(const slurm::ConfFile& conf, std::span<const RestartKey> keys) {
+  std::string settings;
+  for (const RestartKey& key : keys) {
+    settings += std::string(key.name) + "=" + value_of(conf, key) + "\n";
+  }
+  return settings;
+}
 
-std::string restart_hash(const std::map<std::string, std::string>& files) {
+slurm::ConfFile read(const std::map<std::string, std::string>& files) {
   const auto text_of = [&](std::string_view name) -> std::optional<std::string_view> {
     const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
     if (found == files.end()) return std::nullopt;
     return found->second;
   };
-  const slurm::ConfFile conf =
-      slurm::read_conf("slurm.conf", text_of("slurm.conf").value_or(""), text_of);
-  std::string settings;
-  for (const RestartKey& key : kRestartKeys) {
-    settings += std::string(key.name) + "=" + value_of(conf, key) + "\n";
-  }
-  return hex_encode(sha256(settings));
+  return slurm::read_conf("slurm.conf", text_of("slurm.conf").value_or(""), text_of);
+}
+
+}  // namespace
+
+std::string restart_hash(const std::map<std::string, std::string>& files) {
+  return hex_encode(sha256(settings_of(read(files), kRestartKeys)));
+}
+
+std::string rest_hash(const std::map<std::string, std::string>& files) {
+  const slurm::ConfFile conf = read(files);
+  return hex_encode(sha256(settings_of(conf, kRestartKeys) + settings_of(conf, kRestKeys)));
 }
 
 }  // namespace mainspring::op::build

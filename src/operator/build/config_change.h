@@ -18,5 +18,8 @@ namespace mainspring::op::build {
 // same hash differ in nothing but what `reconfigure` takes up. Comments, order, the case of keys
 // and values that a later line replaces do not matter.
 std::string restart_hash(const std::map<std::string, std::string>& files);
+// The same for slurmrestd, which nobody reconfigures: it has read its slurm.conf when it started.
+// Beside what concerns slurmctld it is how it finds slurmdbd, and how it speaks.
+std::string rest_hash(const std::map<std::string, std::string>& files);
 
 }  // namespace mainspring::op::build

@@ -68,7 +68,7 @@ Result<Value> pod_spec_of(const RestApiInputs& inputs) {
 std::string config_hash(const RestApiInputs& inputs) {
   if (inputs.config == nullptr) return "";
   const auto text = inputs.config->data.find(kConfFile);
-  return restart_hash({{std::string(kConfFile), std::string(text.value_or(""))}});
+  return rest_hash({{std::string(kConfFile), std::string(text.value_or(""))}});
 }
 
 }  // namespace
