@@ -194,8 +194,6 @@ class OperatorControllerTest(OperatorTest):
             ACTIVE
         )
         self.wait(lambda: label(1) == "true" and label(0) is None, "pod 1 is the active one")
-        service = self.api.get("Service", self.ns, "slurm-controller")
-        self.assertEqual(service["spec"]["selector"][ACTIVE], "true")
         only = lambda n: self.endpoints("slurm-controller") == {
             f"slurm-controller-{n}"
         }  # noqa: E731
@@ -207,6 +205,16 @@ class OperatorControllerTest(OperatorTest):
     def config_hash(self, name: str = "slurm-controller") -> str:
         template = self.pod_template("StatefulSet", name)
         return template["metadata"].get("annotations", {}).get(HASH, "")
+
+        # The next pod of that name is found without an operator.
+        self.operator.kill()
+        old = self.api.get("Pod", self.ns, "slurm-controller-0")["metadata"]["uid"]
+        self.api.delete("Pod", self.ns, "slurm-controller-0")
+        self.wait_for("Pod", "slurm-controller-0", lambda pod: pod["metadata"]["uid"] != old)
+        self.wait(lambda: only(0), lambda: f"{self.endpoints('slurm-controller')}")
+        self.assertIsNone(label(0))
+        type(self).operator = self.start_operator().wait_ready()
+        self.wait(lambda: label(0) == "true", "the label is back")
 
     def test_06_nodesets_are_in_the_configuration(self):
         self.controller()

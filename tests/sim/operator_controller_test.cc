@@ -466,3 +466,10 @@ TEST_F(ControllerSyncTest, KeepsTheNamesOfSeveralSlurmctldResolvable) {
 
 }  // namespace
 }  // namespace mainspring::op
+  // Kubernetes puts that label on whatever pod has the name, with or without us.
+  const auto served = [&] {
+    return text_at(*object(kube::Service::kResource, "slurm-controller"),
+                   "/spec/selector/statefulset.kubernetes.io~1pod-name");
+  };
+  EXPECT_EQ(served(), "slurm-controller-0");
+  EXPECT_EQ(served(), "slurm-controller-1");

@@ -4,6 +4,7 @@
 
 #include "api/names.h"
 #include "operator/build/config_change.h"
+#include "operator/build/controller_names.h"
 #include "operator/build/controller_pod.h"
 #include "operator/build/merge.h"
 #include "operator/build/metadata.h"
@@ -113,8 +114,12 @@ Result<Value> controller_service(const ControllerInputs& inputs) {
   const api::Controller& controller = inputs.conf.controller;
   const std::string name = api::controller_name(controller.meta.name);
   Value selector = selector_of(controller);
-  // One that is alone is found by readiness; then clients need no operator to follow it.
-  if (controller.replicas() > 1) selector.set(api::label::kActive, "true");
+  // One that is alone is found by readiness; then clients need no operator to follow it. Of several
+  // one is named, and not by a label that somebody would have to put on its next pod.
+  if (controller.replicas() > 1) {
+    selector.set(kMemberLabel, inputs.active_pod.empty() ? controller_member_name(controller, 0)
+                                                         : inputs.active_pod);
+  }
   MS_TRY(Value service, build_service({.name = name,
                                        .ns = controller.meta.ns,
                                        .labels = {},

@@ -26,6 +26,8 @@ struct ControllerInputs {
   // the label "active" on a slurmctld that is alone, our scripts in the sidecars, our term of
   // anti-affinity behind the user's. They come in when the pod has to roll for another reason.
   const json::StringMap* live_annotations = nullptr;
+  // Of several slurmctld the pod of the one in charge; empty: the first.
+  std::string active_pod = {};
 };
 
 json::Value controller_internal_service(const ControllerInputs& inputs);

@@ -38,7 +38,7 @@ std::string controller_names_name(const api::Controller& controller) {
 Value controller_member_service(const api::Controller& controller, std::int32_t index) {
   const std::string name = controller_member_name(controller, index);
   Value selector = api::selector_labels(api::app::kController, controller.meta.name);
-  selector.set("statefulset.kubernetes.io/pod-name", name);
+  selector.set(kMemberLabel, name);
   Value service = owned_object("v1", "Service", meta_of(controller, name, metadata_of(controller)));
   service["spec"] = Value::object(
       {{"ports", Value::array({Value::object({{"name", api::app::kController},

@@ -11,11 +11,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/controller.h"
 
 namespace mainspring::op::build {
+
+// Kubernetes' own, on every pod of a StatefulSet from its first moment on: the pod's name.
+inline constexpr std::string_view kMemberLabel = "statefulset.kubernetes.io/pod-name";
 
 // "X-controller-0", as its pod.
 std::string controller_member_name(const api::Controller& controller, std::int32_t index);

@@ -100,7 +100,11 @@ void ControllerParts::gather_references(const World& world) {
   inputs.jwt_key = jwt_key.get();
   // Login pods are joined to it too; see build/login_names.h.
   inputs.search_services = {api::workers_service_name(controller->meta.name)};
-  if (stateful_set) inputs.live_annotations = &stateful_set->meta.annotations;
+  if (!stateful_set) return;
+  inputs.live_annotations = &stateful_set->meta.annotations;
+  for (const auto& pod : world.pods_of(stateful_set->meta.uid)) {
+    if (pod->meta.labels.find(api::label::kActive) == "true") inputs.active_pod = pod->meta.name;
+  }
 }
 
 void ControllerParts::keep_partitions(const World& world) {
