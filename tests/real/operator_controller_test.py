@@ -1,6 +1,9 @@
 """Scenarios 1 to 9 and 12 of the operator: slurmctld, its configuration and its keys."""
 
+import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 from operator_harness import (
     OperatorTest,
@@ -14,6 +17,7 @@ from operator_slurm import RestProxy, claims_of, is_signed_with
 
 ACTIVE = "controller.slinky.slurm.net/active"
 HASH = "slinky.slurm.net/slurm-config-hash"
+APPROVED = "mainspring.slurm.net/config-sync"
 
 
 class OperatorControllerTest(OperatorTest):
@@ -202,10 +206,6 @@ class OperatorControllerTest(OperatorTest):
         self.wait(lambda: label(0) == "true" and label(1) is None, "pod 0 is the active one")
         self.wait(lambda: only(0), lambda: f"{self.endpoints('slurm-controller')}")
 
-    def config_hash(self, name: str = "slurm-controller") -> str:
-        template = self.pod_template("StatefulSet", name)
-        return template["metadata"].get("annotations", {}).get(HASH, "")
-
         # The next pod of that name is found without an operator.
         self.operator.kill()
         old = self.api.get("Pod", self.ns, "slurm-controller-0")["metadata"]["uid"]
@@ -215,6 +215,10 @@ class OperatorControllerTest(OperatorTest):
         self.assertIsNone(label(0))
         type(self).operator = self.start_operator().wait_ready()
         self.wait(lambda: label(0) == "true", "the label is back")
+
+    def config_hash(self, name: str = "slurm-controller") -> str:
+        template = self.pod_template("StatefulSet", name)
+        return template["metadata"].get("annotations", {}).get(HASH, "")
 
     def test_06_nodesets_are_in_the_configuration(self):
         self.controller()
@@ -309,6 +313,71 @@ class OperatorControllerTest(OperatorTest):
             if "configMap" in s
         ]
         self.assertEqual(maps, ["slurm-config", "mine"])
+
+    def start_sidecar(self, script: str, files: dict[str, str]) -> Path:
+        """The script as it runs in the pod: it sees /etc/slurm and /run/approved, naps shorter, and
+        its scontrol notes in a file that it was called."""
+        root = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for folder in "etc/slurm", "run/approved", "bin":
+            (root / folder).mkdir(parents=True)
+        stubs = {"scontrol": "called", "sleep": "naps"}
+        for program, note in stubs.items():
+            (root / note).touch()
+            stub = root / "bin" / program
+            stub.write_text(f"#!/bin/sh\necho >>{root}/{note}\nexec /bin/sleep 0.05\n")
+            stub.chmod(0o755)
+        self.bring(root, files, "")
+        mounts = f"mount --bind {root}/etc /etc && mount --bind {root}/run /run"
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", f'{mounts} && exec bash -c "$1"', "sh", script],
+            env={"PATH": f"{root}/bin:/usr/bin:/bin"},
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return root
+
+    def bring(self, root: Path, files: dict[str, str], approved: str) -> None:
+        for name, text in files.items():
+            (root / "etc/slurm" / name).write_text(text)
+        (root / "run/approved/files").write_text(approved)
+
+    def test_09b_the_sidecar_takes_up_good_files_only(self):
+        extra = {".hidden": "a", "A.conf": "# no newline", "b-c.sh": "", "gres.conf": "\n"}
+        self.api.create(config_map(self.ns, "mine", extra))
+        self.controller(inplaceReconfigure=True, configFileRefs=[{"name": "mine"}])
+        containers = self.pod_template("StatefulSet", "slurm-controller")["spec"]["initContainers"]
+        script = next(c for c in containers if c["name"] == "reconfigure")["command"][-1]
+        pod = "slurm-controller-0"
+        self.wait_for("Pod", pod, lambda _: self.annotations(pod).get(APPROVED))
+        files = {"slurm.key": "k", "jwt.key": "j", "..data": "the kubelet's"}
+
+        def all_files() -> dict[str, str]:
+            maps = [self.api.get("ConfigMap", self.ns, m)["data"] for m in ("slurm-config", "mine")]
+            return files | maps[0] | maps[1]
+
+        before = self.annotations(pod)[APPROVED]
+        root = self.start_sidecar(script, all_files())
+        count = lambda note: (root / note).read_text().count("\n")  # noqa: E731
+        self.wait(lambda: count("naps") > 2, "the sidecar looks")
+        self.assertEqual(count("called"), 0)
+
+        # A bad file is in the pod before anybody has looked at it.
+        self.api.patch("ConfigMap", self.ns, "mine", {"data": {"gres.conf": "Nam=gpu\n"}})
+        self.bring(root, all_files(), before)
+        state = lambda one: one["status"]["config"]["state"]  # noqa: E731
+        self.wait_for("Controller", "slurm", lambda one: state(one) == "Rejected")
+        seen = count("naps")
+        self.wait(lambda: count("naps") > seen + 4, "the sidecar looks again")
+        self.assertEqual(self.annotations(pod)[APPROVED], before)
+        self.assertEqual(count("called"), 0)
+
+        self.api.patch("ConfigMap", self.ns, "mine", {"data": {"gres.conf": "# none\n"}})
+        self.wait(lambda: self.annotations(pod)[APPROVED] != before, "another hash")
+        self.bring(root, all_files(), self.annotations(pod)[APPROVED])
+        self.wait(lambda: count("called") == 1, "slurmctld is told")
+        seen = count("naps")
+        self.wait(lambda: count("naps") > seen + 4, "the sidecar looks again")
+        self.assertEqual(count("called"), 1)
 
     def test_12_a_new_jwt_key_reaches_everybody(self):
         self.controller()

@@ -202,6 +202,26 @@ class OperatorNodeSetTest(OperatorTest):
             lambda: {"DOWN", "DRAIN"} <= self.slurm.state(f"{name}-0"), "it stays as it is", 2
         )
 
+    def test_23b_slurm_takes_a_lost_worker_back_and_no_other(self):
+        name = self.cluster_of(3)
+        self.assertIn("ReturnToService=1", self.slurm_conf().splitlines())
+        running = self.slurm.scontrol("show", "config")
+        self.assertRegex(running, r"ReturnToService +\S* *= 1")
+        lost, broken, restarted = (f"{name}-{n}" for n in range(3))
+        # Without preStop; what follows slurmctld does by itself, when SlurmdTimeout is over.
+        self.slurm.stop_worker(lost)
+        self.slurm.update(lost, state="down", reason="Not responding")
+        self.slurm.update(broken, state="down", reason="bad dimm")
+        self.wait(lambda: "DOWN" in self.slurm.state(lost), "it is down")
+        self.slurm.start_worker(lost, name)
+        idle = lambda node: "IDLE" in self.slurm.state(node)  # noqa: E731
+        self.wait(lambda: idle(lost), lambda: f"{self.slurm.node(lost)}")
+        # The operator's own: it stays down until the operator resumes it, as its pod is Ready.
+        self.slurm.update(restarted, state="down", reason="slurm-operator: Pod is terminating")
+        self.wait(lambda: idle(restarted), lambda: f"{self.slurm.node(restarted)}")
+        self.stays(lambda: "DOWN" in self.slurm.state(broken), "an administrator's stays down", 2)
+        self.assertEqual(self.slurm.reason(broken), "bad dimm")
+
     def test_24_a_cordon_by_hand_stays(self):
         name = self.cluster_of(1)
         pod = f"{name}-0"

@@ -26,6 +26,7 @@ namespace {
 using json::Value;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Counts what is written, and lets it through.
 struct Wire final : http::Transport {
@@ -291,6 +292,80 @@ TEST_F(ControllerSyncTest, LeavesWhatRunsAloneWhereSlurmctldWouldStop) {
   EXPECT_EQ(config("state"), "Applied");
 }
 
+TEST_F(ControllerSyncTest, LeavesItsFilesAloneWhileWorkersWithAndWithoutPrivilegeAreMixed) {
+  const auto nodeset = [](std::string_view name, bool privileged) {
+    return fmt::format(
+        "{{apiVersion: slinky.slurm.net/v1beta1, kind: NodeSet, metadata: {{name: {}, namespace: "
+        "hpc}}, spec: {{controllerRef: {{name: slurm}}, slurmd: {{securityContext: {{privileged: "
+        "{}}}}}}}}}",
+        name, privileged);
+  };
+  add(nodeset("cpu", false));
+  add_controller();
+  start();
+  roll_out();
+  const std::string before = slurm_conf();
+  EXPECT_THAT(before, HasSubstr("ProctrackType=proctrack/linuxproc"));
+  add(nodeset("gpu", true));
+  executor_.advance(seconds(2));
+  EXPECT_EQ(slurm_conf(), before);
+  EXPECT_EQ(config("state"), "Rejected");
+  EXPECT_THAT(condition("Degraded"), HasSubstr("ConfigurationRejected: cgroup.conf: "));
+  EXPECT_THAT(condition("Degraded"), HasSubstr(R"(NodeSet "gpu" has not)"));
+  patch(api::NodeSet::kResource, "gpu", "{spec: {slurmd: {securityContext: {privileged: false}}}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("NodeSet=gpu"));
+  EXPECT_THAT(slurm_conf(), HasSubstr("ProctrackType=proctrack/linuxproc"));
+  EXPECT_THAT(condition("Degraded"), HasSubstr("False"));
+}
+
+TEST_F(ControllerSyncTest, GivesTheSidecarLeaveForGoodFilesAndForNoOthers) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_controller(", inplaceReconfigure: true, configFileRefs: [{name: files}]");
+  start();
+  roll_out();
+  const auto approved = [&] {
+    return text_at(*object(kube::Pod::kResource, "slurm-controller-0"),
+                   "/metadata/annotations/mainspring.slurm.net~1config-sync");
+  };
+  const std::string good = approved();
+  EXPECT_NE(good, "");
+  EXPECT_EQ(good, config("hash"));
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: 'Nam=gpu'}}");
+  executor_.advance(seconds(2));
+  EXPECT_EQ(config("state"), "Rejected");
+  EXPECT_EQ(approved(), good);
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: '# none'}}");
+  executor_.advance(seconds(2));
+  EXPECT_NE(approved(), good);
+  EXPECT_EQ(approved(), config("hash"));
+  EXPECT_THAT(config("message"), HasSubstr("sidecar"));
+}
+
+TEST_F(ControllerSyncTest, HasSlurmctldTakeUpNewKeysForTokensAndWhatIsBinary) {
+  add_map("keys", R"({jwks.json: '{"keys": []}'})");
+  add(R"({apiVersion: v1, kind: ConfigMap, metadata: {name: tools, namespace: hpc},
+          binaryData: {check: AAEC}})");
+  add_controller(", jwksKeyRef: {name: keys, key: jwks.json}, prologScriptRefs: [{name: tools}]");
+  start();
+  roll_out();
+  connect_slurm();
+  EXPECT_THAT(slurm_conf(), HasSubstr("Prolog=check\n"));
+  const auto changes = [&](std::string_view map, std::string_view to) {
+    const std::string before = config("hash");
+    patch(kube::ConfigMap::kResource, map, to);
+    executor_.advance(seconds(10));
+    return config("hash") != before && config("state") == "Applied";
+  };
+  EXPECT_TRUE(changes("keys", R"({data: {jwks.json: '{"keys": [{"kid": "a", "alg": "X"}]}'}})"));
+  EXPECT_EQ(reconfigures(), 1);
+  EXPECT_TRUE(changes("tools", "{binaryData: {check: AAED}}"));
+  EXPECT_EQ(reconfigures(), 2);
+  EXPECT_FALSE(changes("keys", "{data: {jwks.json: '{'}}"));  // slurmctld would end at it.
+  EXPECT_EQ(reconfigures(), 2);
+  EXPECT_THAT(condition("Degraded"), HasSubstr("ConfigurationRejected: jwks.json: "));
+}
+
 TEST_F(ControllerSyncTest, HasSlurmctldTakeUpAnEditedConfigMapWithoutARestart) {
   add_map("files", "{gres.conf: 'AutoDetect=off'}");
   add_controller(", configFileRefs: [{name: files}]");
@@ -409,6 +484,11 @@ TEST_F(ControllerSyncTest, TakesOverAStatefulSetOfAnotherOperatorWithoutTouching
   const Value after = *object(kube::StatefulSet::kResource, "slurm-controller");
   EXPECT_EQ(text_at(after, "/metadata/annotations/mainspring.slurm.net~1template"), "complete");
   EXPECT_EQ(text_at(after, "/spec/template/spec/initContainers/0/command/0"), "sh");
+  // The same of what we have come to write into slurm.conf.
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("ReturnToService")));
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: KillWait=31}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("ReturnToService=1\n"));
 }
 
 TEST_F(ControllerSyncTest, MakesAStatefulSetWithAnOldServiceNameAgainAndKeepsItsPods) {
@@ -435,12 +515,19 @@ TEST_F(ControllerSyncTest, SendsClientsToTheSlurmctldThatIsInCharge) {
     return text_at(*object(kube::Pod::kResource, fmt::format("slurm-controller-{}", index)),
                    "/metadata/labels/controller.slinky.slurm.net~1active");
   };
+  // Kubernetes puts that label on whatever pod has the name, with or without us.
+  const auto served = [&] {
+    return text_at(*object(kube::Service::kResource, "slurm-controller"),
+                   "/spec/selector/statefulset.kubernetes.io~1pod-name");
+  };
   EXPECT_EQ(active(0) + "," + active(1), "true,");  // Nobody can be asked yet.
+  EXPECT_EQ(served(), "slurm-controller-0");
   slurm_wire_.pings = R"({"pings":[{"hostname":"a","responding":false},
                                    {"hostname":"b","responding":true}],"errors":[]})";
   connect_slurm();
   executor_.advance(seconds(15));
   EXPECT_EQ(active(0) + "," + active(1), ",true");
+  EXPECT_EQ(served(), "slurm-controller-1");
   slurm_wire_.pings = R"({"pings":[{"hostname":"a","responding":false},
                                    {"hostname":"b","responding":false}],"errors":[]})";
   executor_.advance(seconds(30));
@@ -466,10 +553,3 @@ TEST_F(ControllerSyncTest, KeepsTheNamesOfSeveralSlurmctldResolvable) {
 
 }  // namespace
 }  // namespace mainspring::op
-  // Kubernetes puts that label on whatever pod has the name, with or without us.
-  const auto served = [&] {
-    return text_at(*object(kube::Service::kResource, "slurm-controller"),
-                   "/spec/selector/statefulset.kubernetes.io~1pod-name");
-  };
-  EXPECT_EQ(served(), "slurm-controller-0");
-  EXPECT_EQ(served(), "slurm-controller-1");

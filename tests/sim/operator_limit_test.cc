@@ -40,7 +40,16 @@ struct LimitOfDeletions : ::testing::Test {
         }));
   }
 
-  OperatorScene scene{{.deletions_per_minute = 1}};
+  // Of the counter that operators of the operator look at.
+  int held_back() {
+    constexpr std::string_view kName = "\nmainspring_deletions_held_back_total ";
+    const std::string text = metrics.to_text();
+    const auto at = text.find(kName);
+    return at == std::string::npos ? -1 : std::stoi(text.substr(at + kName.size()));
+  }
+
+  Metrics metrics;
+  OperatorScene scene{{.deletions_per_minute = 1, .metrics = &metrics}};
   op::NodeSetWorld shared{scene.world};
   op::NodeSetSync sync{shared};
 };
@@ -50,8 +59,11 @@ TEST_F(LimitOfDeletions, WhatHasToWaitGoesAMinuteLaterByItself) {
   scene.settle();
   EXPECT_EQ(ended(), 2);
   EXPECT_THAT(scene.events(), Contains("DeletionsLimited"));
+  const int first = held_back();
+  EXPECT_GT(first, 0);
   scene.settle(seconds(75));
   EXPECT_EQ(ended(), 1);
+  EXPECT_GT(held_back(), first);
   scene.settle(seconds(75));
   EXPECT_EQ(ended(), 0);
 }
@@ -61,6 +73,7 @@ TEST_F(LimitOfDeletions, NobodyIsToldOfALimitThatIsNotReached) {
   scene.settle(minutes(2));
   EXPECT_EQ(ended(), 0);
   EXPECT_THAT(scene.events(), Not(Contains("DeletionsLimited")));
+  EXPECT_EQ(held_back(), 0);
 }
 
 }  // namespace

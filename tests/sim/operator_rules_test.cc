@@ -59,6 +59,14 @@ class OperatorRules : public ::testing::Test {
     }
     return "";
   }
+  // Whether an event with that reason says that text.
+  bool told(std::string_view reason, std::string_view text) {
+    const auto& all = world.api.storage().all("events.events.k8s.io");
+    return std::any_of(all.begin(), all.end(), [&](const auto& each) {
+      return text_at(*each.second, "/reason") == reason &&
+             text_at(*each.second, "/note").find(text) != std::string_view::npos;
+    });
+  }
   std::string slurm_conf() {
     const Object map = world.api.storage().get("configmaps", "slurm/c-config");
     return std::string(text_at(*map, "/data/slurm.conf"));
@@ -270,6 +278,85 @@ TEST_F(OperatorRules, AWorkerDoesNotGoBeforeItIsKnownWhoTakesItsClaims) {
   // Nobody takes the protection of claims off.
   const Object gone = claim("data-gpu-1");
   EXPECT_TRUE(!gone || is_being_deleted(*gone));
+}
+
+TEST_F(OperatorRules, AFinalizerThatCannotBeWrittenIsToldOfAndKeepsNobody) {
+  world.faults.forbids = [](const http::Request& request) {
+    return request.url.path.find("/nodesets/gpu") != std::string::npos &&
+           request.body.find("mainspring.slurm.net/drain") != std::string::npos;
+  };
+  begin(2);
+  EXPECT_TRUE(told("SyncFinalizerFailed", "exceeded quota"));
+  EXPECT_EQ(world.nodeset("gpu")->at_pointer("/metadata/finalizers"), nullptr);
+  world.faults.forbids = [](const http::Request&) { return false; };
+  pass(minutes(6));
+  EXPECT_EQ(text_at(*world.nodeset("gpu"), "/metadata/finalizers/0"), "mainspring.slurm.net/drain");
+}
+
+TEST_F(OperatorRules, AClaimOfAnothersIsLeftToItAndToldOf) {
+  world.put("{apiVersion: v1, kind: ConfigMap, metadata: {name: owner, namespace: slurm}}");
+  const std::string owner(uid_of(*world.api.find(kube::ConfigMap::kResource, "slurm", "owner")));
+  world.put(fmt::format(
+      "{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: data-gpu-0, namespace: "
+      "slurm, ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: owner, uid: {}, "
+      "controller: true}}]}}, spec: {{}}}}",
+      owner));
+  begin(2, R"(,"persistentVolumeClaimRetentionPolicy":{"whenDeleted":"Delete"},)"
+           R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");
+  EXPECT_TRUE(told("ConflictingController", "data-gpu-0 of pod gpu-0 belongs to ConfigMap owner"));
+  EXPECT_FALSE(told("ConflictingController", "data-gpu-1"));
+  const Object claim =
+      world.api.find(kube::PersistentVolumeClaim::kResource, "slurm", "data-gpu-0");
+  ASSERT_NE(claim, nullptr);
+  EXPECT_EQ(claim->at_pointer("/metadata/ownerReferences")->size(), 1U);
+  EXPECT_EQ(text_at(*claim, "/metadata/ownerReferences/0/uid"), owner);
+}
+
+TEST_F(OperatorRules, AnotherSssdConfReachesEveryWorkerAndEndsNoJob) {
+  const auto conf = [](std::string_view text) {
+    return fmt::format(R"({{"data":{{"sssd.conf":"{}"}}}})", base64_encode(text));
+  };
+  world.put(
+      fmt::format("{{apiVersion: v1, kind: Secret, metadata: {{name: sssd, namespace: slurm}}, "
+                  "data: {{sssd.conf: {}}}}}",
+                  base64_encode("[sssd]")));
+  begin(2, R"(,"ssh":{"enabled":true,"sssdConfRef":{"name":"sssd","key":"sssd.conf"}})");
+  const auto uid = [&](const char* pod) { return std::string(uid_of(*find(pod))); };
+  const std::string busy = uid("gpu-0");
+  const std::string idle = uid("gpu-1");
+  const std::uint32_t job = run_job("gpu-0");
+  const auto done = world.kubectl(Method::kPatch, "/api/v1/namespaces/slurm/secrets/sssd",
+                                  conf("[sssd]\nservices = nss"));
+  ASSERT_EQ(done.status, 200) << done.body;
+  pass(minutes(5));
+  EXPECT_EQ(uid("gpu-0"), busy);
+  static_cast<void>(world.slurm.model().cancel(job));
+  pass(minutes(5));
+  EXPECT_NE(uid("gpu-0"), busy);
+  EXPECT_NE(uid("gpu-1"), idle);
+  const std::string rolled = uid("gpu-1");
+  pass(minutes(10));
+  EXPECT_EQ(uid("gpu-1"), rolled);
+}
+
+TEST_F(OperatorRules, ATopologyThatIsNoneIsToldOfAndHandedToNobody) {
+  begin(1);
+  const std::string node(text_at(*find("gpu-0"), "/spec/nodeName"));
+  const auto say = [&](const std::string& topology) {
+    const auto done = world.kubectl(
+        Method::kPatch, kNodes + node,
+        fmt::format(R"({{"metadata":{{"annotations":{{"topology.slinky.slurm.net/spec":"{}"}}}}}})",
+                    topology));
+    ASSERT_EQ(done.status, 200) << done.body;
+    pass(seconds(30));
+  };
+  const std::string on_pod = "/metadata/annotations/topology.slinky.slurm.net~1spec";
+  say("racks:rack1 Weight=0");
+  EXPECT_EQ(condition("TopologyInSlurm"), "False InvalidTopology");
+  EXPECT_EQ(text_at(*find("gpu-0"), on_pod), "");
+  say("racks:rack1");
+  EXPECT_EQ(condition("TopologyInSlurm"), "");
+  EXPECT_EQ(text_at(*find("gpu-0"), on_pod), "racks:rack1");
 }
 
 }  // namespace

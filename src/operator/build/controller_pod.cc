@@ -126,13 +126,16 @@ Result<Value> pod_spec(const ControllerInputs& inputs, Extent extent) {
   Value security = run_as(kSlurmUid);
   security.set("fsGroup", kSlurmUid);
   Value socket = Value::object({{"name", "slurm-authsocket"}, {"emptyDir", Value::object()}});
-  Value spec =
-      Value::object({{"automountServiceAccountToken", false},
-                     {"initContainers", std::move(sidecars)},
-                     {"containers", Value::array({std::move(slurmctld)})},
-                     {"securityContext", std::move(security)},
-                     {"volumes", Value::array({std::move(etc), memory_volume("slurm-logfile"),
-                                               memory_volume("run"), std::move(socket)})}});
+  Value volumes = Value::array(
+      {std::move(etc), memory_volume("slurm-logfile"), memory_volume("run"), std::move(socket)});
+  if (controller.spec.inplace_reconfigure && extent == Extent::kFull) {
+    volumes.push_back(approved_volume());
+  }
+  Value spec = Value::object({{"automountServiceAccountToken", false},
+                              {"initContainers", std::move(sidecars)},
+                              {"containers", Value::array({std::move(slurmctld)})},
+                              {"securityContext", std::move(security)},
+                              {"volumes", std::move(volumes)}});
   MS_TRY(spec, merge_pod_spec(std::move(spec), controller.spec.pod_template.spec));
   keep_our_terms(spec, inputs, extent);
   return spec;

@@ -78,7 +78,8 @@ struct Example {
                      .prologs = named(spec.prolog_script_refs),
                      .epilogs = named(spec.epilog_script_refs),
                      .prologs_slurmctld = named(spec.prolog_slurmctld_script_refs),
-                     .epilogs_slurmctld = named(spec.epilog_slurmctld_script_refs)},
+                     .epilogs_slurmctld = named(spec.epilog_slurmctld_script_refs),
+                     .return_to_service = !live_annotations},  // It is as it was found.
             .slurm_key = keys.get(),
             .jwt_key = keys.get(),
             .search_services = {"slurm-workers-slurm"},
@@ -195,6 +196,53 @@ TEST(ControllerNames, OfEachSlurmctldLeadToAnAddressThatStays) {
   EXPECT_EQ(at(slice, "/endpoints/1/hostname"), R"("slurm-controller-1")");
   EXPECT_EQ(at(slice, "/endpoints/1/addresses"), R"(["10.0.0.8"])");
   EXPECT_EQ(at(controller_names(*example.controller, {"fd00::1"}), "/addressType"), R"("IPv6")");
+}
+
+TEST(ControllerBuild, FindsWorkersWithAndWithoutPrivilegeUnderOneSetOfFiles) {
+  Example example("nodesets");
+  const auto mixed = mixed_privilege(example.inputs().conf);
+  ASSERT_TRUE(mixed);
+  EXPECT_EQ(mixed->file, "cgroup.conf");
+  EXPECT_THAT(mixed->advice, testing::HasSubstr("NodeSet \"cpu\" has"));
+  EXPECT_THAT(mixed->advice, testing::HasSubstr("NodeSet \"debug\" has not"));
+  EXPECT_FALSE(mixed_privilege(Example("unprivileged").inputs().conf));
+  EXPECT_FALSE(mixed_privilege(Example("minimal").inputs().conf));
+}
+
+TEST(ControllerBuild, LeavesConfinementToAUserWhoDecidesAllOfIt) {
+  Example example("nodesets");
+  example.maps.push_back(decoded<kube::ConfigMap>(
+      Value::object({{"metadata", Value::object({{"name", "files"}})},
+                     {"data", Value::object({{"cgroup.conf", "CgroupPlugin=disabled"}})}})));
+  example.controller->spec.config_file_refs = {api::NameRef{"files"}};
+  std::string& extra = example.controller->spec.extra_conf;
+  extra = "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSlurmdParameters=x\n";
+  EXPECT_TRUE(mixed_privilege(example.inputs().conf));
+  extra += "JobAcctGatherType=jobacct_gather/linux\n";
+  EXPECT_FALSE(mixed_privilege(example.inputs().conf));
+}
+
+TEST(ControllerBuild, RunsScriptsThatAreBinary) {
+  Example example("minimal");
+  const auto tools = decoded<kube::ConfigMap>(Value::object(
+      {{"metadata", Value::object({{"name", "tools"}})},
+       {"binaryData", Value::object({{"check", "AAEC"}, {"cgroup.conf", "IyBub25l"}})}}));
+  example.maps.push_back(tools);
+  example.controller->spec.prolog_script_refs = {api::NameRef{"tools"}};
+  EXPECT_THAT(slurm_conf(example.inputs().conf), testing::HasSubstr("\nProlog=check\n"));
+  EXPECT_EQ(files_of(*tools).at("check"), std::string("\0\1\2", 3));
+  EXPECT_NE(cgroup_conf(example.inputs().conf), "");
+  example.controller->spec.config_file_refs = {api::NameRef{"tools"}};
+  EXPECT_EQ(cgroup_conf(example.inputs().conf), "");
+}
+
+TEST(RestHash, ChangesWithWhereSlurmdbdIsToo) {
+  const auto hash = [](std::string conf) { return rest_hash({{"slurm.conf", std::move(conf)}}); };
+  const std::string before = hash("ClusterName=a\nAccountingStorageHost=x\n");
+  EXPECT_NE(before, hash("ClusterName=a\nAccountingStorageHost=y\n"));
+  EXPECT_NE(before, hash("ClusterName=a\nAccountingStorageHost=x\nAccountingStoragePort=7031\n"));
+  EXPECT_NE(before, hash("ClusterName=b\nAccountingStorageHost=x\n"));
+  EXPECT_EQ(before, hash("AccountingStorageHost=x\nClusterName=a\nPartitionName=p Nodes=ALL\n"));
 }
 
 std::string restart_hash_of(std::string conf) {

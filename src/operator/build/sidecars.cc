@@ -1,7 +1,11 @@
 #include "operator/build/sidecars.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
+#include "api/names.h"
+#include "base/digest.h"
 #include "operator/build/merge.h"
 #include "operator/build/pod_parts.h"
 
@@ -21,19 +25,26 @@ trap 'kill "$reader"; exit 0' TERM INT
 wait "$reader"
 )";
 
-// Names that begin with ".." are the kubelet's own; the files are links into them.
-constexpr std::string_view kReconfigureScript = R"(set -u
+constexpr std::string_view kApproved = "slurm-approved";
+
+// Names that begin with ".." are the kubelet's own; the files are links into them. The keys are not
+// among what is hashed: their change rolls the pod. See files_hash.
+constexpr std::string_view kReconfigureScript = R"sh(set -u
 files() {
-  find -L /etc/slurm -path '*/..*' -prune -o -type f -exec sha256sum {} + | sort -k2 | sha256sum
+  for file in $(ls -A /etc/slurm | grep -v '^[.][.]' | LC_ALL=C sort); do
+    case "$file" in slurm.key | jwt.key) continue ;; esac
+    echo "$file $(stat -L -c %s "/etc/slurm/$file")"
+    cat "/etc/slurm/$file"
+  done | sha256sum | cut -d ' ' -f 1
 }
 seen=$(files)
 while sleep 5; do
   now=$(files)
   [ "$now" = "$seen" ] && continue
-  until scontrol reconfigure; do sleep 2; done
-  seen=$now
+  [ "$now" = "$(cat /run/approved/files)" ] || continue
+  scontrol reconfigure && seen=$now
 done
-)";
+)sh";
 
 }  // namespace
 
@@ -56,9 +67,27 @@ Result<Value> reconfigure_container(const Value& users, Script script) {
        {"volumeMounts", Value::array({read_only_mount("slurm-etc", "/etc/slurm"),
                                       read_only_mount("slurm-authsocket", "/run/slurmctld")})}});
   if (script == Script::kOurs) {
+    container["volumeMounts"].push_back(read_only_mount(kApproved, "/run/approved"));
     container.set("command", Value::array({"tini", "-g", "--", "bash", "-c", kReconfigureScript}));
   }
   return with_context(merge_container(std::move(container), users), "spec.reconfigure");
+}
+
+Value approved_volume() {
+  const std::string path = fmt::format("metadata.annotations['{}']", api::annotation::kConfigSync);
+  const Value field = Value::object({{"apiVersion", "v1"}, {"fieldPath", path}});
+  const Value item = Value::object({{"path", "files"}, {"fieldRef", field}});
+  return Value::object(
+      {{"name", kApproved}, {"downwardAPI", Value::object({{"items", Value::array({item})}})}});
+}
+
+std::string files_hash(const std::map<std::string, std::string>& files) {
+  std::string all;
+  for (const auto& [name, bytes] : files) {
+    all += fmt::format("{} {}\n", name, bytes.size());
+    all += bytes;
+  }
+  return hex_encode(sha256(all));
 }
 
 }  // namespace mainspring::op::build

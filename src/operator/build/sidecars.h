@@ -3,6 +3,8 @@
 // The containers that stand beside a daemon of ours. Pure.
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -19,7 +21,13 @@ enum class Script { kOurs, kTheirs };
 Result<json::Value> logfile_container(std::string_view path, const json::Value& users,
                                       Script script = Script::kOurs);
 
-// Has slurmctld take up files of /etc/slurm when they change.
+// Has slurmctld take up files of /etc/slurm when they have changed and are those that the operator
+// has looked at: their hash, files_hash(), is the one that it noted on the pod. A bad file stops a
+// slurmctld that takes it up.
 Result<json::Value> reconfigure_container(const json::Value& users, Script script = Script::kOurs);
+// Shows that note to the sidecar.
+json::Value approved_volume();
+// Of the files of /etc/slurm but for the two keys, by their names.
+std::string files_hash(const std::map<std::string, std::string>& files);
 
 }  // namespace mainspring::op::build

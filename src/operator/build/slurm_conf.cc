@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "api/names.h"
+#include "base/base64.h"
+#include "base/text.h"
 #include "operator/build/conf_text.h"
 #include "operator/build/worker.h"
 
@@ -23,12 +25,18 @@ constexpr std::pair<std::string_view, std::string_view> kUnprivileged[] = {
     {"SlurmdParameters", "config_overrides"},
 };
 
-// One worker that confines its jobs is reason enough to keep confinement: the files are the same
-// for all of them.
+// The files are the same for all workers. Where these differ the caller is told not to write any:
+// see mixed_privilege.
 bool all_unprivileged(const SlurmConfInputs& inputs) {
   return !inputs.nodesets.empty() &&
          std::all_of(inputs.nodesets.begin(), inputs.nodesets.end(),
                      [](const auto& nodeset) { return is_unprivileged(*nodeset); });
+}
+
+bool brings_cgroup_conf(const SlurmConfInputs& inputs) {
+  return std::any_of(inputs.config_files.begin(), inputs.config_files.end(), [](const auto& map) {
+    return map->data.contains(kCgroupConf) || map->binary_data.contains(kCgroupConf);
+  });
 }
 
 ConfText::Options our_options(const api::Controller& controller) {
@@ -87,6 +95,7 @@ std::vector<std::string> script_names(const ConfigMaps& maps) {
   std::vector<std::string> names;
   for (const auto& map : maps) {
     for (const auto& [name, text] : map->data) names.emplace_back(name);
+    for (const auto& [name, bytes] : map->binary_data) names.emplace_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -158,6 +167,11 @@ std::string slurm_conf(const SlurmConfInputs& inputs) {
   conf.set("SlurmdSpoolDir", "/var/spool/slurmd");
   // Dynamic nodes need a bound; a user's own, further down, counts instead of this one.
   conf.set("MaxNodeCount", 1024);
+  // A worker that was lost together with its machine did not say so, and slurmctld calls it down
+  // for not responding. With 1 it is up again when it registers, and with 0 never. One that was put
+  // down by its preStop hook, or by a person, stays down: with 2 it would not, and jobs would be
+  // sent to a pod that ends.
+  if (inputs.return_to_service) conf.set("ReturnToService", 1);
   conf.section("LOGGING");
   conf.set("SlurmctldLogFile", "/var/log/slurm/slurmctld.log");
   conf.set("SlurmSchedLogFile", "/var/log/slurm/slurmctld.log");
@@ -173,12 +187,49 @@ std::string slurm_conf(const SlurmConfInputs& inputs) {
 }
 
 std::string cgroup_conf(const SlurmConfInputs& inputs) {
-  if (inputs.controller.spec.external) return {};
-  for (const auto& map : inputs.config_files) {
-    if (map->data.contains(kCgroupConf)) return {};
-  }
+  if (inputs.controller.spec.external || brings_cgroup_conf(inputs)) return {};
   if (all_unprivileged(inputs)) return "CgroupPlugin=disabled\n";
   return "CgroupPlugin=cgroup/v2\nIgnoreSystemd=yes\n";
+}
+
+std::optional<slurm::Finding> mixed_privilege(const SlurmConfInputs& inputs) {
+  const api::ControllerSpec& spec = inputs.controller.spec;
+  const bool settled =
+      brings_cgroup_conf(inputs) &&
+      std::all_of(std::begin(kUnprivileged), std::end(kUnprivileged),
+                  [&](const auto& one) { return sets_key(spec.extra_conf, one.first); });
+  if (spec.external || settled) return std::nullopt;
+  // The first by name of either kind, so that the same NodeSets are told of in the same words.
+  std::string with;
+  std::string without;
+  for (const auto& nodeset : inputs.nodesets) {
+    const std::string& name = nodeset->meta.name;
+    std::string& first = is_unprivileged(*nodeset) ? without : with;
+    if (first.empty() || name < first) first = name;
+  }
+  if (with.empty() || without.empty()) return std::nullopt;
+  return slurm::Finding{
+      .file = std::string(kCgroupConf),
+      .key = "CgroupPlugin",
+      .message =
+          "NodeSets with and without privilege cannot share it: slurmd without privilege "
+          "does not start with cgroups",
+      .advice = fmt::format(
+          "NodeSet {} has slurmd.securityContext.privileged: false and NodeSet {} has not; make "
+          "them alike, give one of them another Controller, or decide for both in this one: "
+          "cgroup.conf in spec.configFileRefs, and ProctrackType, TaskPlugin, JobAcctGatherType "
+          "and SlurmdParameters in spec.extraConf",
+          quoted(without), quoted(with))};
+}
+
+std::map<std::string, std::string> files_of(const kube::ConfigMap& map) {
+  std::map<std::string, std::string> files;
+  for (const auto& [name, text] : map.data) files.emplace(name, text);
+  for (const auto& [name, text] : map.binary_data) {
+    // The API server takes no other.
+    if (auto bytes = base64_decode(text)) files.emplace(name, *std::move(bytes));
+  }
+  return files;
 }
 
 }  // namespace mainspring::op::build

@@ -4,7 +4,9 @@
 // golden files show it. Order of lines and sections is part of the public contract.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "kube/core_objects.h"
+#include "slurm/conf_lint.h"
 
 namespace mainspring::op::build {
 
@@ -33,12 +36,20 @@ struct SlurmConfInputs {
   ConfigMaps epilogs;
   ConfigMaps prologs_slurmctld;
   ConfigMaps epilogs_slurmctld;
+  // Whether a worker that was lost and answers again is taken back by slurmctld; see the text.
+  bool return_to_service = true;
 };
 
 // Where controller.spec.external: the short form that slurmrestd needs.
 std::string slurm_conf(const SlurmConfInputs& inputs);
 // Empty where a ConfigMap of the user's brings one. Unprivileged workers get the plugin disabled.
 std::string cgroup_conf(const SlurmConfInputs& inputs);
+// What is wrong where some workers have privilege and others have not: one set of files is for all,
+// and with the first of either kind it would turn cgroups on or off under running jobs. Unset where
+// the user's own files and settings say how jobs are confined, so that nothing depends on it.
+std::optional<slurm::Finding> mixed_privilege(const SlurmConfInputs& inputs);
+// What a ConfigMap becomes in a pod: bytes by the name of their file, binary ones too.
+std::map<std::string, std::string> files_of(const kube::ConfigMap& map);
 // kInvalid for a password that no line of the file can hold.
 Result<std::string> slurmdbd_conf(const api::Accounting& accounting, const Secret& password);
 

@@ -6,6 +6,9 @@ namespace {
 constexpr std::string_view kUnproven =
     "slurmctld has started anew after the files came into its pod; that it has read them shows "
     "only where slurm.conf itself changed, and from REST API v0.0.45 on";
+// It sees to it and does not give up.
+constexpr std::string_view kBySidecar =
+    "the reconfigure sidecar has slurmctld take it up; without a RestApi nobody can see when";
 
 bool must_restart(const ConfigFacts& facts) {
   return !facts.in_place && !facts.live_restart.empty() && facts.live_restart != facts.restart;
@@ -65,8 +68,10 @@ ConfigPlan plan_config(const ConfigFacts& facts) {
   }
   status.message = facts.trouble.empty() ? "slurmctld is about to take it up" : facts.trouble;
   if (!facts.has_rest) status.message = "without a RestApi slurmctld takes it up when it restarts";
-  // The sidecar sees to it and does not give up.
-  if (facts.in_place && !facts.has_rest) settle(status, facts.now);
+  if (facts.in_place && !facts.has_rest) {
+    settle(status, facts.now);
+    status.message = kBySidecar;
+  }
   if (facts.reconfigured) {
     settle(status, *facts.reconfigured);
     if (!facts.proven) status.message = kUnproven;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/names.h"
+#include "operator/build/jwks.h"
 #include "operator/build/kept_partitions.h"
 
 namespace mainspring::op {
@@ -64,6 +65,7 @@ ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::
   if (!spec.external) {
     gather_references(world);
     keep_partitions(world);
+    keep_as_found();
   }
   gather_files();
 }
@@ -81,8 +83,8 @@ void ControllerParts::gather_references(const World& world) {
     require_key(jwt_key, "spec.jwtKeyRef", *jwt, ns, missing);
   }
   if (spec.jwks_key_ref) {
-    require_key(world.config_maps.get(ns, spec.jwks_key_ref->name), "spec.jwksKeyRef",
-                *spec.jwks_key_ref, ns, missing);
+    jwks = world.config_maps.get(ns, spec.jwks_key_ref->name);
+    require_key(jwks, "spec.jwksKeyRef", *spec.jwks_key_ref, ns, missing);
   }
   const auto maps = [&](std::string_view field, const std::vector<api::NameRef>& refs) {
     return maps_of(world, ns, field, refs, missing);
@@ -121,18 +123,34 @@ void ControllerParts::keep_partitions(const World& world) {
       });
 }
 
+void ControllerParts::keep_as_found() {
+  const auto before = config ? config->data.find("slurm.conf") : std::nullopt;
+  if (!before) return;
+  build::SlurmConfInputs as_found = inputs.conf;
+  as_found.return_to_service = false;
+  if (*before == build::slurm_conf(as_found)) inputs.conf.return_to_service = false;
+}
+
+// In the order of the volume's sources, of which the last to bring a file wins:
+// build/controller_pod.
 void ControllerParts::gather_files() {
   const build::SlurmConfInputs& conf = inputs.conf;
+  files.emplace("slurm.conf", build::slurm_conf(conf));
+  if (std::string cgroup = build::cgroup_conf(conf); !cgroup.empty()) {
+    files.emplace("cgroup.conf", std::move(cgroup));
+  }
+  std::map<std::string, const kube::ConfigMap*> by_name;
   for (const build::ConfigMaps* maps : {&conf.config_files, &conf.prologs, &conf.epilogs,
                                         &conf.prologs_slurmctld, &conf.epilogs_slurmctld}) {
-    for (const auto& map : *maps) {
-      for (const auto& [file, text] : map->data) files.emplace(file, text);
-    }
+    for (const auto& map : *maps) by_name.emplace(map->meta.name, map.get());
   }
-  files.insert_or_assign("slurm.conf", build::slurm_conf(conf));
-  if (std::string cgroup = build::cgroup_conf(conf); !cgroup.empty()) {
-    files.insert_or_assign("cgroup.conf", std::move(cgroup));
+  for (const auto& [name, map] : by_name) {
+    for (auto& [file, bytes] : build::files_of(*map)) files.insert_or_assign(file, bytes);
   }
+  if (!jwks) return;
+  std::map<std::string, std::string> keys = build::files_of(*jwks);
+  files.insert_or_assign(std::string(build::kJwksFile),
+                         std::move(keys[controller->spec.jwks_key_ref->key]));
 }
 
 }  // namespace mainspring::op

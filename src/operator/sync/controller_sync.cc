@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "api/names.h"
-#include "base/digest.h"
 #include "control/object_meta.h"
 #include "operator/build/config_change.h"
+#include "operator/build/jwks.h"
+#include "operator/build/sidecars.h"
 #include "slurm/conf_lint.h"
 
 namespace mainspring::op {
@@ -28,15 +29,6 @@ constexpr std::string_view kRejectedReason = "ConfigurationRejected";
 
 control::ObjectRef ref(const api::Controller& controller) {
   return control::ref_to(api::Controller::kResource, controller.meta);
-}
-
-std::string hash_of_files(const std::map<std::string, std::string>& files) {
-  std::string all;
-  for (const auto& [name, text] : files) {
-    all += fmt::format("{} {}\n", name, text.size());
-    all += text;
-  }
-  return hex_encode(sha256(all));
 }
 
 bool rolled_out(const kube::StatefulSet& set) {
@@ -138,10 +130,11 @@ Task<Result<ConfigPlan>> ControllerSync::keep(Parts parts) {
   MS_CO_CHECK(co_await config_map(parts));
   MS_CO_CHECK(co_await stateful_set(parts, plan.annotation));
   MS_CO_CHECK(co_await service_monitor(parts));
-  if (plan.reconfigure()) {
+  // To the sidecar the note on the pods is our leave to have slurmctld take the files up.
+  if (plan.reconfigure() || controller->spec.inplace_reconfigure) {
     MS_CO_CHECK(co_await bring_files(parts, plan.status.hash));
-    slurm_queue_.enqueue(controller->meta.key());
   }
+  if (plan.reconfigure()) slurm_queue_.enqueue(controller->meta.key());
   if (controller->replicas() == 1 || nobody_is_active(world_, *parts)) {
     MS_CO_CHECK(
         co_await mark_active(controller, api::controller_name(controller->meta.name) + "-0"));
@@ -156,8 +149,16 @@ std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerPar
   }
   std::string errors;
   std::size_t count = 0;
-  for (const slurm::Finding& finding :
-       slurm::lint({parts.files.begin(), parts.files.end()}, {.max_bytes = kMostBytes})) {
+  std::vector<slurm::Finding> findings =
+      slurm::lint({parts.files.begin(), parts.files.end()}, {.max_bytes = kMostBytes});
+  if (auto mixed = build::mixed_privilege(parts.inputs.conf)) {
+    findings.insert(findings.begin(), *std::move(mixed));
+  }
+  const auto jwks = parts.files.find(std::string(build::kJwksFile));
+  if (parts.jwks && jwks != parts.files.end()) {
+    if (auto wrong = build::check_jwks(jwks->second)) findings.push_back(*std::move(wrong));
+  }
+  for (const slurm::Finding& finding : findings) {
     if (finding.severity != slurm::Severity::kError || ++count > kShownFindings) continue;
     errors += fmt::format("{}{}", errors.empty() ? "" : "; ", slurm::to_string(finding));
   }
@@ -171,7 +172,7 @@ ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {
   const std::map<std::string, std::string>& files = parts.files;
   ConfigFacts facts;
   facts.before = controller.status.config;
-  facts.hash = hash_of_files(files);
+  facts.hash = build::files_hash(files);
   facts.restart = build::restart_hash(files);
   facts.in_place = controller.spec.inplace_reconfigure;
   facts.has_rest = !world_.restapis_of(controller.meta.key()).empty();
@@ -184,7 +185,8 @@ ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {
     facts.rolled_out = rolled_out(*set);
   }
   if (parts.config && !parts.config->meta.annotations.contains(api::annotation::kRestartHash)) {
-    std::map<std::string, std::string> ours = {{"slurm.conf", files.at("slurm.conf")}};
+    std::map<std::string, std::string> ours = {
+        {"slurm.conf", build::slurm_conf(parts.inputs.conf)}};
     if (std::string cgroup = build::cgroup_conf(parts.inputs.conf); !cgroup.empty()) {
       ours.emplace("cgroup.conf", std::move(cgroup));
     }

@@ -144,9 +144,8 @@ std::optional<Remark> about_confinement(const NodeSetView& view, bool mixed) {
   if (mixed) {
     return Remark{.reason = "MixedPrivilege",
                   .message =
-                      "other NodeSets of this Controller are privileged, so cgroups stay "
-                      "on, and slurmd without privilege cannot start with them: make all "
-                      "of them alike"};
+                      "other NodeSets of this Controller are privileged, and slurmd without "
+                      "privilege does not start with their cgroups: make all of them alike"};
   }
   return Remark{.reason = "Unprivileged",
                 .message =
@@ -157,6 +156,7 @@ std::optional<Remark> about_confinement(const NodeSetView& view, bool mixed) {
 // What a Kubernetes node says of its place and no worker is told; and of a Slurm that cannot be
 // told.
 std::optional<Remark> about_topology(const NodeSetView& view,
+                                     std::optional<slurm::Version> spoken) {
   std::set<std::string> refused;
   for (const WorkerView& worker : view.workers) {
     const std::string said = worker.node ? refused_topology(*worker.node) : std::string();
@@ -169,7 +169,6 @@ std::optional<Remark> about_topology(const NodeSetView& view,
                       "commas, of letters, digits and _-./",
                       api::annotation::kTopology, refused.size(), *refused.begin())};
   }
-                                     std::optional<slurm::Version> spoken) {
   const auto with = std::count_if(view.workers.begin(), view.workers.end(), has_topology);
   const auto able =
       spoken ? slurm::require(*spoken, slurm::Feature::kNodeTopology) : Result<void>();

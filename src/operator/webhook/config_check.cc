@@ -17,6 +17,7 @@ using slurm::Finding;
 using slurm::Severity;
 
 constexpr std::string_view kSlurmConf = "slurm.conf";
+constexpr std::string_view kPrivileged = "spec.slurmd.securityContext.privileged";
 // kubectl shows each on a line of its own.
 constexpr std::size_t kMostWarnings = 10;
 
@@ -113,6 +114,10 @@ std::vector<Placed> lint(ConfigSubject subject, const ConfigVersion& version) {
   if (version.nodeset != nullptr && !trim(version.nodeset->spec.extra_conf).empty()) {
     lint_worker(version, files, all);
   }
+  if (auto mixed = build::mixed_privilege(version.inputs)) {
+    const bool is_theirs = subject == ConfigSubject::kNodeSet;
+    all.push_back({*std::move(mixed), is_theirs ? std::string(kPrivileged) : std::string(), {}});
+  }
   return all;
 }
 
@@ -168,7 +173,7 @@ bool has_file(const kube::ConfigMap* map, std::string_view name) {
 slurm::ConfSet config_files(const build::SlurmConfInputs& inputs) {
   slurm::ConfSet files;
   for (const auto& map : inputs.config_files) {
-    for (const auto& [name, text] : map->data) files.emplace(name, text);
+    for (auto& [name, text] : build::files_of(*map)) files.emplace(name, std::move(text));
   }
   if (std::string cgroup = build::cgroup_conf(inputs); !cgroup.empty()) {
     files.insert_or_assign("cgroup.conf", std::move(cgroup));

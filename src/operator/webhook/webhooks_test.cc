@@ -281,6 +281,32 @@ TEST_F(Webhooks, ANodeSetIsJudgedTogetherWithItsController) {
                                 HasSubstr("\"gpu\" is defined twice"))));
 }
 
+TEST_F(Webhooks, WorkersWithAndWithoutPrivilegeDoNotShareAController) {
+  constexpr const char* kWithout = R"({"metadata":{"name":"cpu"},"spec":{"partition":null,
+      "slurmd":{"securityContext":{"privileged":false}}}})";
+  put(object("Controller"));
+  put(object("NodeSet"));
+  const Value refused = ask(object("NodeSet", kWithout));
+  EXPECT_THAT(causes(refused),
+              ElementsAre(AllOf(StartsWith("spec.slurmd.securityContext.privileged: cgroup.conf: "),
+                                HasSubstr("NodeSet \"cpu\" has slurmd.securityContext.privileged: "
+                                          "false and NodeSet \"gpu\" has not"))));
+  const Value was_alike = object("NodeSet", R"({"metadata":{"name":"cpu"}})");
+  EXPECT_FALSE(allowed(ask(object("NodeSet", kWithout), was_alike)));
+  EXPECT_TRUE(allowed(ask(object("NodeSet", R"({"metadata":{"name":"gpu"},"spec":{
+      "slurmd":{"securityContext":{"privileged":false}}}})"))));
+
+  // Nothing depends on it where the user says how jobs are confined.
+  put(object("ConfigMap", R"({"data":{"cgroup.conf":"CgroupPlugin=disabled\n"}})"));
+  put(object("Controller", R"({"spec":{"configFileRefs":[{"name":"files"}],"extraConf":
+      "ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSlurmdParameters=config_overrides\nJobAcctGatherType=jobacct_gather/linux\n"}})"));
+  EXPECT_TRUE(allowed(ask(object("NodeSet", kWithout))));
+  put(object("NodeSet", kWithout));
+  const Value undecided = ask(object("ConfigMap"), object("ConfigMap", R"({"data":{
+      "cgroup.conf":"CgroupPlugin=disabled\n"}})"));
+  EXPECT_THAT(causes(undecided), ElementsAre(HasSubstr("data: Controller main: cgroup.conf: ")));
+}
+
 TEST_F(Webhooks, WhatWasWrongBeforeIsNoReasonToRefuseAChange) {
   const Value before = object("Controller", R"({"spec":{"extraConf":"KilWait=5"}})");
   const Value after = object(
