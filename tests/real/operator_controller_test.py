@@ -1,5 +1,7 @@
 """Scenarios 1 to 9 and 12 of the operator: slurmctld, its configuration and its keys."""
 
+import os
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -331,9 +333,10 @@ class OperatorControllerTest(OperatorTest):
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", f'{mounts} && exec bash -c "$1"', "sh", script],
             env={"PATH": f"{root}/bin:/usr/bin:/bin"},
+            start_new_session=True,
         )
         self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
         return root
 
     def bring(self, root: Path, files: dict[str, str], approved: str) -> None:
