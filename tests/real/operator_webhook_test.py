@@ -191,6 +191,10 @@ class OperatorWebhookTest(OperatorTest):
         claims = [{"metadata": {"name": "d"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
         self.change_refused("NodeSet", "n", "volumeClaimTemplates", volumeClaimTemplates=claims)
         self.api.spec("NodeSet", self.ns, "n", replicas=1)
+        plain = {"image": "slurmd:1", "securityContext": {"privileged": False}}
+        other = nodeset(self.ns, "other", slurmd=plain)
+        self.refused(other, "slurmd.securityContext.privileged", "cgroup.conf", '"n"', '"other"')
+        self.allowed(nodeset(self.ns, "other"))
 
     def test_39c_the_other_kinds(self):
         ref, address = {"controllerRef": {"name": "slurm"}}, {
