@@ -64,7 +64,9 @@ inline constexpr std::string_view kDrainedUnder = "mainspring.slurm.net/drained-
 // Ours, on the ConfigMap X-config: a hash of those settings that only a restart of slurmctld takes
 // up; see operator/build/config_change.h.
 inline constexpr std::string_view kRestartHash = "mainspring.slurm.net/restart-hash";
-// Ours, on slurmctld's pods: a change to it makes the kubelet bring new files into the pod at once.
+// Ours, on slurmctld's pods: the hash of the files that were found to be good. A change to it makes
+// the kubelet bring new files into the pod at once, and it is the reconfigure sidecar's leave to
+// have slurmctld take them up.
 inline constexpr std::string_view kConfigSync = "mainspring.slurm.net/config-sync";
 }  // namespace annotation
 
