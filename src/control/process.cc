@@ -107,7 +107,8 @@ Result<void> Process::connect() {
 Result<kube::Connection> Process::open_connection(Loop loop) {
   net::Executor& executor = loop == Loop::kControl ? loop_ : serving_.loop();
   net::Network& network = loop == Loop::kControl ? *network_ : serving_.network();
-  return kube::connect(*config_, {executor, network, environment(), options_.name});
+  return kube::connect(*config_,
+                       {executor, network, environment(), options_.name, log_, &metrics_});
 }
 
 Result<void> Process::serve() {

@@ -14,16 +14,14 @@ namespace {
 
 struct TlsParts {
   net::TlsClientOptions rules;
-  net::TlsFiles files;
-  const Clock* clock = nullptr;
+  net::RotatingTls::Options rotation;
 
   Result<std::shared_ptr<net::TlsSource>> make() const {
-    if (files.ca.empty() && files.cert.empty() && files.key.empty()) {
+    if (!rotation.files.any()) {
       MS_TRY(std::shared_ptr<net::TlsSource> fixed, net::TlsContext::client(rules));
       return fixed;
     }
-    MS_TRY(std::shared_ptr<net::TlsSource> rotating,
-           net::RotatingTls::client({.files = files, .clock = clock}, rules));
+    MS_TRY(std::shared_ptr<net::TlsSource> rotating, net::RotatingTls::client(rotation, rules));
     return rotating;
   }
 };
@@ -40,8 +38,8 @@ class PluginTls final : public net::TlsSource {
     TlsParts parts = parts_;
     parts.rules.cert_pem = cert_pem;
     parts.rules.key_pem = key_pem.reveal();
-    parts.files.cert.clear();
-    parts.files.key.clear();
+    parts.rotation.files.cert.clear();
+    parts.rotation.files.key.clear();
     MS_TRY(now_, parts.make());
     return {};
   }
@@ -51,14 +49,16 @@ class PluginTls final : public net::TlsSource {
   std::shared_ptr<net::TlsSource> now_;
 };
 
-TlsParts tls_parts(const Config& config, const Clock& clock) {
+TlsParts tls_parts(const Config& config, const ConnectOptions& options) {
   TlsParts parts;
   parts.rules.ca_pem = config.ca.text.reveal();
   parts.rules.cert_pem = config.client_cert.text.reveal();
   parts.rules.key_pem = config.client_key.text.reveal();
   parts.rules.insecure_skip_verify = config.insecure_skip_tls_verify;
-  parts.files = {config.ca.file, config.client_cert.file, config.client_key.file};
-  parts.clock = &clock;
+  parts.rotation.files = {config.ca.file, config.client_cert.file, config.client_key.file};
+  parts.rotation.clock = &options.executor.clock();
+  parts.rotation.log = options.log;
+  parts.rotation.metrics = options.metrics;
   return parts;
 }
 
@@ -67,8 +67,8 @@ Result<std::shared_ptr<net::TlsSource>> proxy_tls(TlsParts parts) {
   parts.rules.system_roots = true;
   parts.rules.cert_pem.clear();
   parts.rules.key_pem.clear();
-  parts.files.cert.clear();
-  parts.files.key.clear();
+  parts.rotation.files.cert.clear();
+  parts.rotation.files.key.clear();
   return parts.make();
 }
 
@@ -152,7 +152,7 @@ Result<Connection> connect_as_told(const Config& config, ConnectOptions options)
   transport.user_agent = options.user_agent;
   transport.server_name = config.tls_server_name;
   MS_TRY(transport.proxy, choose_proxy(config, options.environment));
-  const TlsParts parts = tls_parts(config, clock);
+  const TlsParts parts = tls_parts(config, options);
   const http::ProxyServer* proxy = transport.proxy.choose(config.server);
   if (proxy != nullptr && proxy->url.is_https()) {
     MS_TRY(transport.proxy_tls, proxy_tls(parts));

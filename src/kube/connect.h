@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
+#include "base/metrics.h"
 #include "http/client.h"
 #include "kube/client.h"
 #include "kube/config.h"
@@ -25,6 +27,9 @@ struct ConnectOptions {
   // "NAME=value", all of it: for credential plugins and for proxies.
   std::vector<std::string> environment;
   std::string user_agent = "mainspring";
+  // Told of certificate files that were replaced and cannot be used.
+  Logger log = {};
+  Metrics* metrics = nullptr;
 };
 
 struct Connection {

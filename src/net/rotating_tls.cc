@@ -60,7 +60,18 @@ Result<std::shared_ptr<RotatingTls>> RotatingTls::server(Options options, TlsSer
 }
 
 RotatingTls::RotatingTls(Options options, Build build)
-    : options_(std::move(options)), build_(std::move(build)) {}
+    : options_(std::move(options)), build_(std::move(build)) {
+  if (options_.metrics == nullptr) return;
+  refused_ = options_.metrics->gauge(
+      "tls_files_refused", "1 while certificate files cannot be used and older ones are in use.",
+      {{"file", name()}});
+}
+
+// One file stands for all: they are replaced together.
+const std::string& RotatingTls::name() const {
+  const TlsFiles& files = options_.files;
+  return files.cert.empty() ? files.ca : files.cert;
+}
 
 Result<std::shared_ptr<RotatingTls>> RotatingTls::make(Options options, Build build) {
   std::shared_ptr<RotatingTls> made(new RotatingTls(std::move(options), std::move(build)));
@@ -98,9 +109,13 @@ void RotatingTls::check() {
   auto loaded = load();
   if (!loaded) {
     problem_ = std::move(loaded).error().with_context("new certificate files are not used");
+    refused_.set(1);
+    options_.log.error("certificate files cannot be used: replace them before the old ones end",
+                       {{"file", name()}, {"error", *problem_}});
     return;
   }
   problem_.reset();
+  refused_.set(0);
   context_ = *std::move(loaded);
   ++rotations_;
 }

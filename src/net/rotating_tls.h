@@ -2,9 +2,10 @@
 //
 // TlsSource over files that change while we run: a mounted Secret, cert-manager, kubelet-style
 // rotation. Looks at the files at most every `check_every`, when a handshake needs them; a change
-// is taken over only if everything in it fits together. Until then the old certificates stay in use
-// and problem() says why. Streams that exist keep what they began with. Lives on one loop; it reads
-// small local files on it.
+// is taken over only if everything in it fits together. Until then the old certificates stay in
+// use, and problem(), the log and a metric say why: they end some day, and then every handshake
+// fails. Streams that exist keep what they began with. Lives on one loop; it reads small local
+// files on it.
 #pragma once
 
 #include <array>
@@ -14,6 +15,8 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
 #include "net/tls.h"
 
 namespace mainspring::net {
@@ -24,6 +27,8 @@ struct TlsFiles {
   std::string ca;
   std::string cert;
   std::string key;
+
+  bool any() const { return !ca.empty() || !cert.empty() || !key.empty(); }
 };
 
 class RotatingTls final : public TlsSource {
@@ -32,6 +37,8 @@ class RotatingTls final : public TlsSource {
     TlsFiles files;
     const Clock* clock = nullptr;  // Must outlive this.
     Duration check_every = seconds(10);
+    Logger log = {};             // Told of files that cannot be used, once of each version of them.
+    Metrics* metrics = nullptr;  // tls_files_refused, by the path of one of the files.
   };
 
   // The PEM texts in `rules` are replaced by the files' contents where a path is given. Fails if
@@ -71,6 +78,7 @@ class RotatingTls final : public TlsSource {
   static Stamp stamp(const std::string& path);
   Stamps stamps() const;
   Result<std::shared_ptr<TlsContext>> load() const;
+  const std::string& name() const;
 
   Options options_;
   Build build_;
@@ -78,6 +86,7 @@ class RotatingTls final : public TlsSource {
   Stamps seen_;
   TimePoint next_check_;
   std::optional<Error> problem_;
+  Gauge refused_;
   int rotations_ = 0;
 };
 

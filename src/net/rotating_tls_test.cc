@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A folder as the kubelet mounts a Secret: files are links into ..data, which is itself a link that
 // is replaced in one step.
@@ -95,6 +96,30 @@ TEST_F(RotatingFiles, AKeyThatDoesNotFitKeepsTheOldOnesUntilItDoes) {
   clock.advance(seconds(11));
   EXPECT_NE(tls->current(), first);
   EXPECT_FALSE(tls->problem().has_value());
+}
+
+TEST_F(RotatingFiles, FilesThatCannotBeUsedAreAnnouncedOnce) {
+  Metrics metrics;
+  const auto lines = std::make_shared<MemoryLogSink>();
+  RotatingTls::Options watched = options();
+  watched.log = Logger(Logger::Options{.clock = &clock, .sink = lines});
+  watched.metrics = &metrics;
+  const auto tls = RotatingTls::server(watched, {}).value();
+  const auto refused = [&] { return metrics.to_text().find("tls.crt\"} 1") != std::string::npos; };
+  const TestCert odd{ca.issue_local().cert_pem, ca.issue_local().key_pem};
+  write_version(odd);
+  EXPECT_FALSE(refused());
+  for (int i = 0; i < 3; ++i) tls->check();
+  EXPECT_TRUE(refused()) << metrics.to_text();
+  ASSERT_EQ(lines->lines().size(), 1U);
+  EXPECT_THAT(lines->lines().front(), HasSubstr("certificate files cannot be used"));
+  EXPECT_THAT(lines->lines().front(), HasSubstr("it does not belong"));
+  EXPECT_THAT(lines->lines().front(), Not(HasSubstr("PRIVATE KEY")));
+
+  write_version(ca.issue_local());
+  tls->check();
+  EXPECT_FALSE(refused());
+  EXPECT_EQ(lines->lines().size(), 1U);
 }
 
 TEST_F(RotatingFiles, AMissingOrEmptyFileKeepsTheOldOnes) {
