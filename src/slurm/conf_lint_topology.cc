@@ -5,9 +5,9 @@
 #include <bit>
 
 #include "base/text.h"
-#include "json/yaml.h"
 #include "slurm/conf_lint_internal.h"
 #include "slurm/conf_value.h"
+#include "slurm/topology_file.h"
 
 namespace mainspring::slurm::linting {
 namespace {
@@ -18,10 +18,6 @@ constexpr std::string_view kFile = "topology.yaml";
 constexpr std::string_view kKinds[] = {"block", "flat", "ring", "torus3d", "tree"};
 constexpr int kMaxDepth = 20;  // of switches, in Slurm
 constexpr std::size_t kBlockLevels = 16;
-
-json::YamlOptions limits() {
-  return {.max_bytes = std::size_t{1} << 20, .max_depth = 32, .max_copied = std::size_t{1} << 20};
-}
 
 // Slurm takes a number or a word where it wants text, and nothing for null.
 std::optional<std::string> scalar(const Value& value) {
@@ -35,7 +31,7 @@ class TopologyCheck {
   TopologyCheck(const std::string& text, Findings& findings) : text_(text), findings_(findings) {}
 
   Topologies run() {
-    const auto document = json::parse_yaml(text_, limits());
+    const auto document = parse_topology_yaml(text_);
     if (!document) {
       error("", "", document.error().message(), "correct the YAML");
       return {};
@@ -104,6 +100,11 @@ class TopologyCheck {
     const std::string name = text(topology, "topology").value_or("");
     if (name.empty()) {
       warn("", "topology", "a topology has no name, so no partition can use it", "add one");
+    }
+    const Value* const is_default = topology.find("cluster_default");
+    if (is_default != nullptr && (is_default->is_array() || is_default->is_object())) {
+      error("cluster_default", "cluster_default", "it must be true or false, not a list or a map",
+            "use true for one topology and leave it out of the others");
     }
     std::vector<std::string_view> kinds;
     for (const std::string_view kind : kKinds) {
@@ -260,7 +261,7 @@ Topologies read_topologies(const std::string& text, Findings& findings) {
 }
 
 void check_topology_nodes(const std::string& text, const Cluster& cluster, Findings& findings) {
-  const auto document = json::parse_yaml(text, limits());
+  const auto document = parse_topology_yaml(text);
   if (!document) return;
   std::vector<std::string> lists;
   collect_nodes(*document, lists, 0);

@@ -1,4 +1,4 @@
-"""The linter's verdict against what a real slurmctld and slurmdbd do when started on the same files.
+"""The linter's verdict against what a real slurmctld, slurmdbd and slurmd do when started on the same files.
 
 A corpus in tests/data/slurm/conf (good, bad, and two folders of deliberate differences with their
 reasons) and random changes of good files. Each daemon runs in namespaces of its own: network,
@@ -40,17 +40,21 @@ STRICTER = (
     ("CgroupPlugin", "", "slurmd does not start"),
     ("StateSaveLocation", "not an absolute path", "it depends on where slurmctld is started"),
     ("Include", "beyond the end", "what Slurm reads there is chance"),
+    ("", "comes twice", "in YAML that is an error; Slurm takes one of the two"),
+    ("block|switch|ring", "each needs a name", "no log and no node could name it"),
     (".*", "a quote", "a value was cut where its writer did not mean it"),
 )
 # What slurmctld stops at that no file can tell: the machine it runs on.
 MACHINE = (
     "not a valid controller|Invalid user for|mkdir\\(|PluginDir: |cannot stat|prep/script|"
     "Unable to resolve|chdir\\(|Failed to stat|Permission denied|failed to initialize auth plugin|"
-    "Incorrect permissions"
+    "Incorrect permissions|is not a valid cgroup2 mountpoint"
 )
+# Files that slurmd does not open, so that it cannot stop at them.
+NOT_OPENED = ("strict/gres_conf_unused",)
 
 _PREPARE = """
-mkdir -p etc/slurm run/slurm run/slurmctld run/slurmdbd var/spool/slurmctld
+mkdir -p etc/slurm run/slurm run/slurmctld run/slurmdbd var/spool/slurmctld var/spool/slurmd
 cp mnt/hosts etc/hosts
 printf 'passwd: files\\ngroup: files\\nshadow: files\\nhosts: files\\n' >etc/nsswitch.conf
 """
@@ -61,7 +65,10 @@ mount --bind "$1" /etc/slurm
 for folder in /var/spool/slurmctld /run/slurmctld /run/slurmdbd; do
     mount -t tmpfs -o mode=755,uid=401,gid=401 tmpfs $folder
 done
-setpriv --reuid slurm --regid slurm --init-groups "/usr/sbin/$2" -D
+case "$2" in
+slurmd) mount -t tmpfs tmpfs /var/spool/slurmd && slurmd -D -N n1 ;;
+*) setpriv --reuid slurm --regid slurm --init-groups "/usr/sbin/$2" -D ;;
+esac
 exit $?
 """
 # An address beside 127.0.0.1: names do not resolve on a machine that has no other.
@@ -110,11 +117,11 @@ class Daemons:
             shutil.chown(path, slurm.SLURM_UID, slurm.SLURM_UID)
         return folder
 
-    def stops(self, folder: Path) -> tuple[bool, str]:
-        """Whether the daemon gave up, and its log."""
+    def stops(self, folder: Path, daemon: str = "") -> tuple[bool, str]:
+        """Whether the daemon gave up, and its log. Which it is, the files say where nobody does."""
         dbd = (folder / "slurmdbd.conf").exists() and not (folder / "slurm.conf").exists()
         inside = ["sh", "-c", _START, "sh", f"/mnt/cases/{folder.name}"]
-        inside.append("slurmdbd" if dbd else "slurmctld")
+        inside.append(daemon or ("slurmdbd" if dbd else "slurmctld"))
         # Entering the sandbox forks: what is inside must end when we end the outermost process.
         spaces = ["setpriv", "--pdeathsig", "KILL"]
         spaces += ["unshare", "-m", "-p", "-f", "--kill-child", "--mount-proc"]
@@ -135,7 +142,9 @@ class Daemons:
     def _watch(process: subprocess.Popen, log: Path) -> tuple[bool, str]:
         # slurmdbd has read its files when it looks for the database. slurmctld loads a few more
         # plugins after it says that it is running.
-        running = re.compile("Running as primary controller|mysql_real_connect failed|CONN")
+        running = re.compile(
+            "Running as primary controller|mysql_real_connect failed|CONN|slurmd started on"
+        )
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             gone = process.poll() is not None
@@ -220,6 +229,41 @@ class Mutations:
             lines[at] = lines[at][: self.random.randrange(1, len(lines[at]))]
 
 
+class TopologyMutations:
+    """Good files of which topology.yaml has a few random changes."""
+
+    VALUES = ("", "n[1-4]", "n[1-2]", "n9", "n[1", "s1", "s[1-2]", "b1", "root", "5", "[2, 4]", "[3]", "[0]",
+              "[4, 6]", "[a]", "true", "false", "null", "{}", "[]")  # fmt: skip
+
+    def __init__(self, seed: int, bases: list[dict[str, str]]):
+        self.random = random.Random(seed)
+        self.bases = [files for files in bases if "topology.yaml" in files]
+
+    def case(self) -> dict[str, str]:
+        files = dict(self.random.choice(self.bases))
+        lines = files["topology.yaml"].splitlines()
+        for _ in range(self.random.randint(1, 2)):
+            self.change(lines)
+        files["topology.yaml"] = "\n".join(lines) + "\n"
+        return files
+
+    def change(self, lines: list[str]) -> None:
+        at = self.random.randrange(len(lines))
+        how = self.random.randrange(4)
+        if how == 0 and len(lines) > 1:
+            lines.pop(at)
+        elif how == 1:
+            lines.insert(at, lines[self.random.randrange(len(lines))])
+        elif match := re.fullmatch(r"([ -]*)(\w+):(.*)", lines[at]):
+            start, key, value = match.groups()
+            if how == 2:
+                value = f" {self.random.choice(self.VALUES)}"
+            else:
+                place = self.random.randrange(len(key))
+                key = key[:place] + key[place + 1 :]
+            lines[at] = f"{start}{key}:{value}"
+
+
 @unittest.skipUnless(os.geteuid() == 0, "namespaces need root")
 class SlurmLintTest(unittest.TestCase):
     @classmethod
@@ -232,7 +276,7 @@ class SlurmLintTest(unittest.TestCase):
         cls.daemons.sandbox.stop()
         cls.place.cleanup()
 
-    def verdicts(self, cases: dict[str, dict[str, str]]):
+    def verdicts(self, cases: dict[str, dict[str, str]], daemon: str = ""):
         """For each case: its name, the linter's findings, whether the daemon stopped, its log."""
         folders = [self.daemons.folder_of(files) for files in cases.values()]
         for folder in folders:
@@ -242,7 +286,7 @@ class SlurmLintTest(unittest.TestCase):
         for folder in folders:
             (folder / ".slurm.key").rename(folder / "slurm.key")
         with ThreadPoolExecutor(3) as pool:
-            outcomes = list(pool.map(self.daemons.stops, folders))
+            outcomes = list(pool.map(lambda one: self.daemons.stops(one, daemon), folders))
         return [(n, f, *o) for n, f, o in zip(cases, findings, outcomes, strict=True)]
 
     def check(self, kind: str, refused: bool, stopped: bool) -> None:
@@ -268,8 +312,13 @@ class SlurmLintTest(unittest.TestCase):
 
     def test_random_changes_get_the_same_verdict(self):
         bases = [files for files in corpus("good").values() if "slurm.conf" in files]
-        mutations = Mutations(SEED, bases)
-        cases = {f"random {i}": mutations.case() for i in range(GENERATED)}
+        self.compare(Mutations(SEED, bases), GENERATED)
+
+    def test_random_changes_of_a_topology_get_the_same_verdict(self):
+        self.compare(TopologyMutations(SEED, list(corpus("good").values())), GENERATED // 2)
+
+    def compare(self, mutations, count: int) -> None:
+        cases = {f"random {i}": mutations.case() for i in range(count)}
         refused = 0
         for name, findings, stops, log in self.verdicts(cases):
             errors = [f for f in findings if f["severity"] == "error"]
@@ -283,7 +332,22 @@ class SlurmLintTest(unittest.TestCase):
                     unexplained = [f for f in errors if not self.is_stricter(f)]
                     self.assertEqual(unexplained, [], f"slurmctld starts:\n{cases[name]}")
         # Cases that all fail, or all pass, would compare nothing.
-        self.assertTrue(GENERATED // 5 < refused < GENERATED * 4 // 5, refused)
+        self.assertTrue(count // 5 < refused < count * 4 // 5, refused)
+
+    def test_slurmd_judges_its_own_files_alike(self):
+        """gres.conf and cgroup.conf are slurmd's: it reads also what slurmctld does not look at."""
+        cases = {
+            name: files
+            for kind in ("good", "bad", "strict")
+            for name, files in corpus(kind).items()
+            if "gres.conf" in files or "/cgroup" in name
+        }
+        self.assertGreater(len(cases), 10)
+        for name, findings, stops, log in self.verdicts(cases, "slurmd"):
+            with self.subTest(name):
+                refused = any(f["severity"] == "error" for f in findings)
+                by_machine = stops and re.search(MACHINE, log) is not None
+                self.assertEqual(refused, name in NOT_OPENED or (stops and not by_machine), log)
 
     @staticmethod
     def is_stricter(finding: dict) -> bool:
