@@ -8,9 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "base/text.h"
 #include "slurm/job_resources.h"
-#include "slurm/written.h"
+#include "slurm/job_written.h"
 
 namespace mainspring::slurm {
 namespace {
@@ -62,6 +61,14 @@ Error answered_with_others(const std::vector<Job>& found, JobId id) {
                                        found.front().id.text())};
 }
 
+Result<Job> own_of(Result<std::vector<Job>> found, JobId id) {
+  MS_CHECK(found);
+  const auto own =
+      std::find_if(found->begin(), found->end(), [id](const Job& job) { return job.id == id; });
+  if (own == found->end()) return fail(answered_with_others(*found, id));
+  return std::move(*own);
+}
+
 bool asks_for_external(const JobRequest& request) {
   return std::find(request.flags.begin(), request.flags.end(), kExternalJobFlag) !=
          request.flags.end();
@@ -75,51 +82,21 @@ bool is_kill(const std::string& signal) {
   return signal == "KILL" || signal == "SIGKILL" || signal == "9";
 }
 
-// What was asked for and is not so: "admin_comment is 'a', not 'b'". "" if nothing.
-std::string difference(const JobRequest& asked, const Job& is) {
-  for (std::string found : {text_difference("admin_comment", asked.admin_comment, is.admin_comment),
-                            text_difference("comment", asked.comment, is.comment),
-                            text_difference("extra", asked.extra, is.extra),
-                            text_difference("name", asked.name, is.name),
-                            text_difference("account", asked.account, is.account),
-                            // An empty one is whatever the job has without.
-                            asked.qos == "" ? "" : text_difference("qos", asked.qos, is.qos),
-                            text_difference("reservation", asked.reservation, is.reservation),
-                            text_difference("partition", asked.partition, is.partition)}) {
-    if (!found.empty()) return found;
+// All that an answer with this job says of it.
+Result<json::Value> find_record(std::string_view body, JobId id) {
+  MS_TRY(const json::Value answer, json::parse(body));
+  if (const json::Value* jobs = answer.find("jobs"); jobs != nullptr) {
+    for (const json::Value& job : *jobs) {
+      const json::Value* number = job.find("job_id");
+      if (number != nullptr && number->as_uint() == id.number()) return job;
+    }
   }
-  const auto hosts_differ = [](const std::vector<std::string>& wanted, std::string_view hosts) {
-    return !wanted.empty() && !same_hosts(join(wanted, ","), hosts);
-  };
-  if (hosts_differ(asked.required_nodes, is.required_nodes)) {
-    return fmt::format("required_nodes is '{}'", is.required_nodes.view());
-  }
-  if (hosts_differ(asked.excluded_nodes, is.excluded_nodes)) {
-    return fmt::format("excluded_nodes is '{}'", is.excluded_nodes.view());
-  }
-  if (asked.priority.set() && is.state.is_pending() && !(asked.priority == is.priority)) {
-    return fmt::format("priority is {}, not {}", is.priority.value_or(-1),
-                       asked.priority.value_or(0));
-  }
-  if (asked.time_limit.set() && !(asked.time_limit == is.time_limit)) {
-    return fmt::format("time_limit is {}, not {}", is.time_limit.value_or(-1),
-                       asked.time_limit.value_or(0));
-  }
-  if (asked.hold && is.state.is_pending() && *asked.hold != is.hold) {
-    return is.hold ? "it is still held" : "it is not held";
-  }
-  return {};
+  return fail(not_there(subject_of(id)));
 }
 
 }  // namespace
 
-Task<Result<Job>> Jobs::get(JobId id) const {
-  MS_CO_TRY(std::vector<Job> found, co_await family(id));
-  const auto own =
-      std::find_if(found.begin(), found.end(), [id](const Job& job) { return job.id == id; });
-  if (own == found.end()) co_return fail(answered_with_others(found, id));
-  co_return std::move(*own);
-}
+Task<Result<Job>> Jobs::get(JobId id) const { co_return own_of(co_await family(id), id); }
 
 Task<Result<std::vector<Job>>> Jobs::family(JobId id) const {
   co_return co_await calls_.list<Job>(calls_.make(Endpoint::kGetJob, path_of(id), subject_of(id)),
@@ -208,8 +185,11 @@ Task<Result<Job>> Jobs::update(JobId id, JobRequest changes) const {
   Call call = calls_.with_body(Endpoint::kUpdateJob, to_json(changes), subject_of(id));
   call.path = path_of(id);
   MS_CO_CHECK(co_await calls_.send(std::move(call)));
-  MS_CO_TRY(Job is, co_await get(id));
-  if (const std::string other = difference(changes, is); !other.empty()) {
+  MS_CO_TRY(Answer answer, co_await calls_.client().send(
+                               calls_.make(Endpoint::kGetJob, path_of(id), subject_of(id))));
+  MS_CO_TRY(Job is, own_of(decode_list<Job>(answer.body, "jobs"), id));
+  MS_CO_TRY(const json::Value record, find_record(answer.body, id));
+  if (const std::string other = job_difference(to_json(changes), record); !other.empty()) {
     co_return fail(not_done(subject_of(id), other));
   }
   co_return is;
@@ -227,7 +207,19 @@ Task<Result<Job>> Jobs::release(JobId id) const {
   co_return co_await update(id, std::move(changes));
 }
 
+// That Slurm asks for this right by itself is no help: it hangs where it should refuse.
+Task<Result<void>> Jobs::check_owner(JobId id) const {
+  const std::string& user = calls_.options().user;
+  if (user.empty()) co_return Result<void>();
+  MS_CO_TRY(const Job job, co_await get(id));
+  if (job.user_name == user) co_return Result<void>();
+  co_return fail(Code::kForbidden,
+                 fmt::format("job {} belongs to {}: {} may not cancel or signal it", id.text(),
+                             job.user_name.view(), user));
+}
+
 Task<Result<void>> Jobs::cancel(JobId id) const {
+  MS_CO_CHECK(co_await check_owner(id));
   auto done = co_await calls_.send(calls_.make(Endpoint::kCancelJob, path_of(id), subject_of(id)));
   if (!done && refused_with(done.error(), Errno::kAlreadyDone)) co_return Result<void>();
   co_return done;
@@ -247,10 +239,18 @@ Task<Result<std::vector<NotCanceled>>> Jobs::cancel_by(JobSelection which) const
 
 Task<Result<std::vector<NotCanceled>>> Jobs::cancel_many(std::vector<JobId> ids) const {
   std::vector<NotCanceled> left;
-  for (std::size_t next = 0; next < ids.size();) {
+  std::vector<JobId> own;
+  for (const JobId id : ids) {
+    if (auto checked = co_await check_owner(id); checked) {
+      own.push_back(id);
+    } else {
+      left.push_back({std::string(id.text()), std::move(checked).error()});
+    }
+  }
+  for (std::size_t next = 0; next < own.size();) {
     JobSelection some;
-    const std::size_t end = std::min(ids.size(), next + kIdsInABody);
-    for (; next < end; ++next) some.jobs.emplace_back(ids[next].text());
+    const std::size_t end = std::min(own.size(), next + kIdsInABody);
+    for (; next < end; ++next) some.jobs.emplace_back(own[next].text());
     MS_CO_TRY(std::vector<NotCanceled> part, co_await cancel_by(std::move(some)));
     std::move(part.begin(), part.end(), std::back_inserter(left));
   }
@@ -266,6 +266,13 @@ Task<Result<std::vector<NotCanceled>>> Jobs::cancel_matching(JobSelection which)
                    fmt::format("many jobs are ended by KILL only, not by {}: there may be external "
                                "ones among them",
                                *which.signal));
+  }
+  if (const std::string& user = calls_.options().user; !user.empty()) {
+    if (which.user_name && *which.user_name != user) {
+      co_return fail(Code::kForbidden,
+                     fmt::format("{} may not cancel the jobs of {}", user, *which.user_name));
+    }
+    which.user_name = user;
   }
   co_return co_await cancel_by(std::move(which));
 }
@@ -286,6 +293,7 @@ Task<Result<bool>> Jobs::may_be_external(JobId id) const {
 
 Task<Result<void>> Jobs::signal(JobId id, std::string signal) const {
   if (is_kill(signal)) co_return co_await cancel(id);
+  MS_CO_CHECK(co_await check_owner(id));
   MS_CO_TRY(const bool external, co_await may_be_external(id));
   if (external) {
     co_return fail(Code::kInvalid,

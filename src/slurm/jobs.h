@@ -9,8 +9,9 @@
 //
 // What it does not let anybody do, because it hurts: allocate without `immediate` (the call and a
 // thread of slurmrestd hang until nodes are free), send an external job any signal but KILL
-// (slurmctld then waits for a slurmd that is not there and the node is lost for good), and cancel
-// by a filter that matches everything.
+// (slurmctld then waits for a slurmd that is not there and the node is lost for good), cancel by a
+// filter that matches everything, and cancel or signal for one user the job of another: slurmctld
+// 26.05 does not refuse that, it hangs with its locks held, and answers nobody until it is killed.
 #pragma once
 
 #include <cstdint>
@@ -71,12 +72,13 @@ class Jobs {
   Task<Result<Job>> hold(JobId id) const;
   Task<Result<Job>> release(JobId id) const;
 
-  // Ends it by KILL. Good also where it had ended already; kNotFound where it is not known.
+  // Ends it by KILL. Good also where it had ended already; kNotFound where it is not known. For
+  // CallOptions::user only what is that user's; kForbidden otherwise.
   Task<Result<void>> cancel(JobId id) const;
   // The same for many in few calls; those that were not known or refused.
   Task<Result<std::vector<NotCanceled>>> cancel_many(std::vector<JobId> ids) const;
   // Those that fit all that is set, in one call. A selection that names nothing, or a signal other
-  // than KILL, is refused.
+  // than KILL, is refused. For CallOptions::user it takes that user's jobs only.
   Task<Result<std::vector<NotCanceled>>> cancel_matching(JobSelection which) const;
   // A signal to a job with processes, "TERM" or "SIGUSR1"; kInvalid for an external job, and where
   // it is not certain that it is none.
@@ -90,6 +92,7 @@ class Jobs {
  private:
   Task<Result<Submitted>> send_request(Call call, bool external) const;
   Task<Result<bool>> may_be_external(JobId id) const;
+  Task<Result<void>> check_owner(JobId id) const;
   Task<Result<std::vector<NotCanceled>>> cancel_by(JobSelection which) const;
 
   Calls calls_;

@@ -155,6 +155,40 @@ TEST_F(JobsTest, OneIsCanceledWithoutASignal) {
   expect_asked_as("job_delete");
 }
 
+TEST_F(JobsTest, NobodyCancelsOrSignalsForOneUserTheJobOfAnother) {
+  const Jobs hers(client(), {.user = "alice"});
+  const auto answer_with_bobs = [this] {
+    answer(R"({"jobs":[{"job_id":3,"user_name":"bob"}]})");
+    return transport_.asked.size() + 1;
+  };
+  std::size_t asked_then = answer_with_bobs();
+  EXPECT_EQ(code_of(run(hers.cancel(JobId(3)))), Code::kForbidden);
+  EXPECT_EQ(transport_.asked.size(), asked_then) << "slurmctld hangs when it is asked";
+  asked_then = answer_with_bobs();
+  EXPECT_EQ(code_of(run(hers.signal(JobId(3), "USR1"))), Code::kForbidden);
+  EXPECT_EQ(transport_.asked.size(), asked_then);
+  asked_then = answer_with_bobs();
+  const auto left = run(hers.cancel_many({JobId(3)}));
+  ASSERT_TRUE(left);
+  ASSERT_EQ(left->size(), 1U);
+  EXPECT_EQ(left->front().error.code(), Code::kForbidden);
+  EXPECT_EQ(transport_.asked.size(), asked_then);
+
+  JobSelection which;
+  which.user_name = "bob";
+  EXPECT_EQ(code_of(run(hers.cancel_matching(which))), Code::kForbidden);
+  which = {};
+  which.partition = "all";
+  answer();
+  EXPECT_TRUE(run(hers.cancel_matching(which)));
+  EXPECT_EQ(body(transport_.asked.size() - 1),
+            *json::parse(R"({"partition":"all","user_name":"alice"})"));
+
+  answer(R"({"jobs":[{"job_id":4,"user_name":"alice"}]})");
+  answer();
+  EXPECT_TRUE(run(hers.cancel(JobId(4))));
+}
+
 TEST_F(JobsTest, CancelingWhatSlurmDoesNotKnowIsNotFoundAlthoughItSays200) {
   answer_as("err_jobdel");
   EXPECT_EQ(code_of(run(Jobs(client()).cancel(JobId(99999)))), Code::kNotFound);

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/hostlist.h"
+#include "slurm/tres.h"
 
 namespace mainspring::slurm {
 namespace {
@@ -32,7 +33,18 @@ bool same_set(const std::vector<std::string>& asked, const json::StringList& is)
          std::set<std::string_view>(is.begin(), is.end());
 }
 
-// What was asked for and is not so. "" if nothing.
+// Slurm adds where the devices are: "gpu:2(S:0)".
+bool same_gres(const std::string& asked, std::string_view is) {
+  auto first = parse_gres(asked), second = parse_gres(is);
+  if (!first || !second) return asked == is;
+  for (auto* list : {&*first, &*second}) {
+    for (Gres& gres : *list) gres.sockets.clear();
+  }
+  return std::is_permutation(first->begin(), first->end(), second->begin(), second->end());
+}
+
+// What was asked for and is not so. "" if nothing. All that can be asked for is looked at but
+// resume_after, which slurmctld turns into a time of day, and what it does when it comes.
 std::string difference(const NodeUpdate& asked, const Node& is) {
   if (asked.state && !reached(*asked.state, is.state)) return "it is " + is.state.to_string();
   // Whose drain it is stands in the reason. Who resumes a node takes the reason away with it.
@@ -47,6 +59,12 @@ std::string difference(const NodeUpdate& asked, const Node& is) {
   if (differs(asked.comment, is.comment)) return fmt::format("comment is '{}'", is.comment.view());
   if (differs(asked.extra, is.extra)) return fmt::format("extra is '{}'", is.extra.view());
   if (differs(asked.address, is.address)) return fmt::format("address is '{}'", is.address.view());
+  if (differs(asked.hostname, is.hostname)) {
+    return fmt::format("hostname is '{}'", is.hostname.view());
+  }
+  if (asked.gres && !same_gres(*asked.gres, is.gres)) {
+    return fmt::format("gres is '{}'", is.gres.view());
+  }
   if (asked.features && !same_set(*asked.features, is.features)) return "features are others";
   if (asked.active_features && !same_set(*asked.active_features, is.active_features)) {
     return "active features are others";

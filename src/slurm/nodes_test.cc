@@ -57,6 +57,23 @@ TEST_F(NodesTest, AListThatDidNotChangeKeepsItsPosition) {
   EXPECT_EQ(asked(), "GET /slurm/v0.0.45/nodes/?update_time=1794771025");
 }
 
+TEST_F(NodesTest, AnUpdateThatLeftDevicesOrTheHostAsTheyWereIsSeen) {
+  const auto update = [this](const NodeUpdate& asked) {
+    answer();
+    answer(R"({"nodes":[{"name":"node1","hostname":"host1","gres":"gpu:h100:2(S:0-1),nic:1"}]})");
+    return why(run(Nodes(client()).update("node1", asked)));
+  };
+  NodeUpdate asked;
+  asked.gres = "nic:1,gpu:h100:2";
+  asked.hostname = "host1";
+  EXPECT_EQ(update(asked), "ok");
+  asked.gres = "nic:1,gpu:h100:4";
+  EXPECT_THAT(update(asked), HasSubstr("gres is 'gpu:h100:2(S:0-1),nic:1'"));
+  asked.gres.reset();
+  asked.hostname = "host2";
+  EXPECT_THAT(update(asked), HasSubstr("hostname is 'host1'"));
+}
+
 TEST_F(NodesTest, AnUpdateGivesTheNodeAsItIsThen) {
   answer_as("node_drain");
   answer_as("node_after_drain");

@@ -9,6 +9,7 @@
 #include "slurm/accounting_request.h"
 #include "slurm/admin_request.h"
 #include "slurm/job_request.h"
+#include "slurm/job_written.h"
 #include "slurm/node_request.h"
 #include "slurm/openapi_testing.h"
 
@@ -52,7 +53,7 @@ JobRequest whole_job() {
                      &job.group_id,       &job.current_working_directory,
                      &job.standard_input, &job.standard_output,
                      &job.standard_error, &job.mail_user,
-                     &job.script}) {
+                     &job.mcs_label,      &job.script}) {
     *text = "1";
   }
   for (auto* number :
@@ -210,6 +211,26 @@ TEST(RequestVersions, EveryMemberIsKnownToEveryVersionButWhatIsAFeature) {
       } else {
         EXPECT_THAT(unknown, ::testing::IsEmpty());
       }
+    }
+  }
+}
+
+TEST(RequestVersions, EveryMemberOfAnUpdateHasItsLineAmongThoseThatAreReadAgain) {
+  std::set<std::string> sent, lines;
+  const Value body = to_json(whole_job());
+  for (const auto [key, value] : body.members()) sent.emplace(key);
+  for (const JobMember& member : job_members()) {
+    EXPECT_TRUE(lines.emplace(member.sent).second) << member.sent << " has two";
+    EXPECT_TRUE(member.how == Compared::kNever || !member.shown.empty()) << member.sent;
+  }
+  EXPECT_EQ(sent, lines);
+  for (const auto& [name, document] : documents()) {
+    SCOPED_TRACE(name);
+    const OpenApi openapi(document.first, document.second);
+    const Value* record = openapi.answer("slurm", "job/{job_id}", "jobs[]");
+    for (const JobMember& member : job_members()) {
+      if (member.shown.empty()) continue;
+      EXPECT_NE(openapi.at(record, member.shown), nullptr) << member.shown;
     }
   }
 }

@@ -228,6 +228,25 @@ TEST_F(SlurmApi, AllocationsBelongToTheUserOfTheCall) {
   must(hers.cancel(id));
 }
 
+TEST_F(SlurmApi, NobodyCancelsTheJobOfAnotherAndSlurmctldLives) {
+  JobRequest request = batch_job();
+  request.hold = true;
+  const JobId id = must(Jobs(client()).submit(request)).job;
+  CallOptions as_alice;
+  as_alice.user = "alice";
+  const Jobs hers(client(), as_alice);
+  EXPECT_EQ(code_of(run(hers.cancel(id))), Code::kForbidden);
+  EXPECT_EQ(code_of(run(hers.signal(id, "USR1"))), Code::kForbidden);
+  EXPECT_EQ(must(hers.cancel_many({id})).size(), 1U);
+  JobSelection all_of_the_partition;
+  all_of_the_partition.partition = "compute";
+  must(hers.cancel_matching(all_of_the_partition));
+  EXPECT_TRUE(must(Jobs(client()).get(id)).state.is_pending());
+  const JobId her_own = must(hers.submit(request)).job;
+  must(hers.cancel(her_own));
+  must(Jobs(client()).cancel(id));
+}
+
 TEST_F(SlurmApi, PartitionsAreMadeChangedAndRemoved) {
   const Partitions partitions(client());
   EXPECT_EQ(must(partitions.get("compute")).name, "compute");
