@@ -26,7 +26,12 @@ class SlurmUpdates : public SlurmApi {
     return run(Jobs(client()).update(id_, changes));
   }
   void change(const char* what, const Set& set) {
-    const auto changed = update(set);
+    Result<Job> changed = update(set);
+    // slurmctld says "again" to some until slurmdbd has given the job its number.
+    eventually([&] {
+      if (code_of(changed) == Code::kTransient) changed = update(set);
+      return code_of(changed) != Code::kTransient;
+    });
     EXPECT_TRUE(changed) << what << ": " << why(changed);
   }
 
