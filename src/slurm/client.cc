@@ -203,8 +203,11 @@ Client::Client(http::Transport& transport, net::Executor& executor, Random& rand
                      .options = std::move(options)}) {
   impl_->version = impl_->options.version;
   if (impl_->options.metrics == nullptr) return;
-  impl_->token_watch.ends = impl_->options.metrics->gauge(
-      "slurm_client_token_expires_seconds", "When the token for slurmrestd ends, as Unix time.");
+  Labels of;
+  if (!impl_->options.cluster.empty()) of.emplace_back("cluster", impl_->options.cluster);
+  impl_->token_watch.ends =
+      impl_->options.metrics->gauge("slurm_client_token_expires_seconds",
+                                    "When the token for slurmrestd ends, as Unix time.", of);
 }
 
 Task<Result<Version>> Client::version() {

@@ -76,6 +76,7 @@ class Client {
     Duration remember_paths = minutes(5);
     Logger log = {};             // Told of a token that nobody renewed.
     Metrics* metrics = nullptr;  // slurm_client_token_expires_seconds, of `user`.
+    std::string cluster;         // The label of the metrics, where there are several; "": none.
     std::function<void(const Attempt&)> on_attempt;
   };
 

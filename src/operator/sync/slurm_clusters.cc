@@ -33,11 +33,22 @@ class ReplaceableTokens final : public slurm::TokenSource {
   std::shared_ptr<slurm::TokenSource> source_;
 };
 
-Result<slurm::Client::Options> client_options(const std::string& url,
+Result<slurm::Client::Options> client_options(const SlurmClusters::Tools& tools, KeyView owner,
+                                              const std::string& url,
                                               std::shared_ptr<slurm::TokenSource> tokens) {
   slurm::Client::Options options;
   MS_TRY(options.server, http::Url::parse(url));
   options.tokens = std::move(tokens);
+  options.cluster = ObjectKey(owner).to_string();
+  options.log = tools.log.with({{"cluster", options.cluster}});
+  options.metrics = tools.metrics;
+  return options;
+}
+
+// Beside the cluster's own client it has nothing new to say of the token.
+slurm::Client::Options for_pings(slurm::Client::Options options) {
+  options.log = {};
+  options.metrics = nullptr;
   return options;
 }
 
@@ -96,7 +107,7 @@ class SlurmClusters::Live final : public SlurmCluster {
         governor_(tools.executor, tools.random,
                   {.metrics = tools.metrics, .cluster = ObjectKey(owner).to_string()}),
         ping_governor_(tools.executor, tools.random, {}),
-        pinger_(tools.transport, tools.executor, tools.random, ping_governor_, options),
+        pinger_(tools.transport, tools.executor, tools.random, ping_governor_, for_pings(options)),
         client_(tools.transport, tools.executor, tools.random, governor_, std::move(options)),
         source_(client_),
         cache_(tools.executor, tools.random, source_, cache_options(tools)),
@@ -156,7 +167,7 @@ void SlurmClusters::set(KeyView owner, std::string url,
     return;
   }
   auto replaceable = std::make_shared<ReplaceableTokens>(std::move(tokens));
-  auto options = client_options(url, replaceable);
+  auto options = client_options(tools_, owner, url, replaceable);
   if (!options) {
     tools_.log.error("not a URL of a slurmrestd", {{"url", url}, {"error", options.error()}});
     return remove(owner);
