@@ -7,11 +7,11 @@
 
 #include "app/process_flags.h"
 #include "app/slurm_push.h"
+#include "app/slurm_server.h"
 #include "bridge/bridge.h"
 #include "bridge/config.h"
 #include "bridge/translate/ownership.h"
 #include "bridge/webhook/pod_webhooks.h"
-#include "http/client.h"
 #include "slurm/connection.h"
 #include "slurm/push.h"
 #include "slurm/tokens.h"
@@ -22,6 +22,7 @@ namespace {
 struct Flags {
   ProcessFlags process{"slurm-bridge"};
   PushFlags push;
+  SlurmServerFlags server;
   std::string config = "/etc/slurm-bridge/config.yaml";
   std::string user;
   std::string slurm_user = "slurm";
@@ -93,9 +94,9 @@ Result<int> run(const Flags& flags) {
   MS_TRY(const auto webhooks, serve_pod_webhooks(flags, config, *process));
 
   control::Manager& manager = process->manager();
-  http::Client transport(manager.executor(), process->network(), {});
+  MS_TRY(const std::unique_ptr<http::Client> transport, slurm_transport(flags.server, *process));
   MS_TRY(auto client, client_options(flags, config, *process));
-  slurm::Connection slurm(transport, manager.executor(), manager.random(), std::move(client),
+  slurm::Connection slurm(*transport, manager.executor(), manager.random(), std::move(client),
                           cache_options(*process));
   MS_CHECK(serve_pushes(
       flags.push, *process, slurm::kPushPath,
@@ -115,6 +116,7 @@ void add_flags(CLI::App& command, Flags& flags) {
   command.add_option("--config", flags.config, "The bridge's configuration")->capture_default_str();
   add_process_flags(command, flags.process);
   add_push_flags(command, flags.push);
+  add_slurm_server_flags(command, flags.server);
   command.add_option("--user", flags.user,
                      "As whom the API server knows us; only this user may change what the bridge "
                      "notes on pods. Needed with --webhook-addr");

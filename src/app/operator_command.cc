@@ -10,7 +10,7 @@
 
 #include "app/process_flags.h"
 #include "app/slurm_push.h"
-#include "http/client.h"
+#include "app/slurm_server.h"
 #include "operator/operator.h"
 #include "operator/webhook/webhooks.h"
 
@@ -23,6 +23,7 @@ constexpr std::string_view kPushPath = "/slurm/events/{namespace}/{name}";
 struct Flags {
   ProcessFlags process{"mainspring"};
   PushFlags push;
+  SlurmServerFlags server;
   std::vector<std::string> namespaces;
   std::vector<std::string> propagated_conditions;
   std::vector<std::string> rest_urls;
@@ -56,7 +57,7 @@ Result<int> run(const Flags& flags) {
                router, {.client = client, .metrics = &process->metrics(), .log = process->log()});
          }));
 
-  http::Client slurm_transport(process->manager().executor(), process->network(), {});
+  MS_TRY(const std::unique_ptr<http::Client> transport, slurm_transport(flags.server, *process));
   op::OperatorOptions options;
   options.cluster_domain = cluster_domain(flags.process);
   options.propagated_node_conditions = flags.propagated_conditions;
@@ -65,7 +66,7 @@ Result<int> run(const Flags& flags) {
   options.workers = flags.workers;
   options.metrics = &process->metrics();
   options.log = process->log();
-  op::Operator everything(process->manager(), slurm_transport, std::move(options));
+  op::Operator everything(process->manager(), *transport, std::move(options));
   MS_CHECK(serve_pushes(flags.push, *process, kPushPath,
                         [&everything](KeyView controller, const slurm::PushedEvent& event) {
                           everything.pushed(controller, event);
@@ -76,6 +77,7 @@ Result<int> run(const Flags& flags) {
 void add_flags(CLI::App& command, Flags& flags) {
   add_process_flags(command, flags.process);
   add_push_flags(command, flags.push);
+  add_slurm_server_flags(command, flags.server);
   command.add_option("--namespaces", flags.namespaces, "Whose objects to manage; without: all")
       ->delimiter(',');
   command

@@ -126,6 +126,30 @@ class OperatorChartTest(ChartsTest):
         self.assertIn("metricsPort", self.refused("mainspring", wrong))
 
 
+class SlurmServerTest(ChartsTest):
+    """How slurmrestd is reached, in both charts that ask it."""
+
+    def container(self, chart: str, server: dict) -> tuple[dict, dict]:
+        pod = one(render(chart, {"slurmServer": server}), "Deployment")["spec"]["template"]["spec"]
+        return pod, pod["containers"][0]
+
+    def test_whom_the_image_trusts_unless_a_config_map_says_otherwise(self):
+        for chart in ("mainspring", "mainspring-bridge"):
+            self.assertNotIn("slurm-ca", yaml.safe_dump_all(render(chart, {})))
+            pod, container = self.container(chart, {"caConfigMap": {"name": "site", "key": "k"}})
+            (flag,) = (a for a in container["args"] if a.startswith("--slurm-ca-file="))
+            (mount,) = (m for m in container["volumeMounts"] if m["name"] == "slurm-ca")
+            self.assertEqual(flag.partition("=")[2], f"{mount['mountPath']}/ca.crt")
+            (volume,) = (v["configMap"] for v in pod["volumes"] if v["name"] == "slurm-ca")
+            self.assertEqual(volume, {"name": "site", "items": [{"key": "k", "path": "ca.crt"}]})
+
+    def test_proxies_are_variables_of_the_process(self):
+        env = [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}]
+        for chart in ("mainspring", "mainspring-bridge"):
+            self.assertEqual(self.container(chart, {"env": env})[1]["env"], env)
+            self.assertNotIn("env", self.container(chart, {})[1])
+
+
 class PushDoorTest(ChartsTest):
     """Where slurmctld may push, in both charts that can open it."""
 

@@ -4,7 +4,6 @@ EpilogSlurmctld, and a real bridge, which needs no Kubernetes for this."""
 import os
 import re
 import secrets
-import subprocess
 import sys
 import tempfile
 import time
@@ -13,24 +12,17 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from bridge_alone import BridgeAlone
 from charts import one, render
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev.slurm import SLURM_UID, Instance  # noqa: E402
-from operator_harness import PROGRAM, dev_slurm, free_port  # noqa: E402
+from operator_harness import dev_slurm, free_port  # noqa: E402
 from operator_kube import eventually  # noqa: E402
 
 NAME = "test-slurm-push"
-# Nobody listens there.
-KUBECONFIG = """apiVersion: v1
-kind: Config
-clusters: [{name: none, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: none, user: {token: none}}]
-contexts: [{name: none, context: {cluster: none, user: none}}]
-current-context: none
-"""
 
 
 @unittest.skipUnless(os.geteuid() == 0, "dev/slurm needs root")
@@ -42,40 +34,18 @@ class SlurmPushTest(unittest.TestCase):
         self.instance = Instance(NAME)
         self.sandbox = self.instance.sandbox
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.port, self.metrics = free_port("127.0.0.1"), free_port("127.0.0.1")
+        self.port = free_port("127.0.0.1")
         self.key = secrets.token_hex(16)
         self.start_bridge()
         self.install_script()
 
     def start_bridge(self):
         endpoint = self.instance.endpoint()
-        files = {
-            "kubeconfig": KUBECONFIG,
-            "config.yaml": f"slurmRestApi: {endpoint['url']}\n",
-            "token": endpoint["token"],
-            "key": f"{self.key}\n",
-        }
-        for name, text in files.items():
-            (self.folder / name).write_text(text)
-        argv = [PROGRAM, "bridge", "--kubeconfig", self.folder / "kubeconfig"]
-        argv += ["--config", self.folder / "config.yaml", "--health-addr", "0"]
-        argv += ["--slurm-jwt-file", self.folder / "token"]
-        argv += ["--metrics-addr", f"127.0.0.1:{self.metrics}"]
-        argv += ["--slurm-push-addr", f"127.0.0.1:{self.port}"]
-        argv += ["--slurm-push-key-file", self.folder / "key"]
-        self.log = (self.folder / "log").open("wb")
-        self.addCleanup(self.log.close)
-        process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *map(str, argv)],
-            stdout=self.log,
-            stderr=self.log,
-        )
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        eventually(lambda: self.pushes() == 0, lambda: f"the bridge:\n{self.said()}")
-
-    def said(self) -> str:
-        return (self.folder / "log").read_text(errors="replace")[-4000:]
+        (self.folder / "key").write_text(f"{self.key}\n")
+        flags = ["--slurm-push-addr", f"127.0.0.1:{self.port}"]
+        flags += ["--slurm-push-key-file", self.folder / "key"]
+        self.bridge = BridgeAlone(self, self.folder, endpoint["url"], endpoint["token"], flags)
+        eventually(lambda: self.pushes() == 0, lambda: f"the bridge:\n{self.bridge.said()}")
 
     def install_script(self):
         """slurmctld does not start with a script that is not there, so it is told of it later."""
@@ -102,11 +72,7 @@ class SlurmPushTest(unittest.TestCase):
 
     def pushes(self) -> int:
         """How many the bridge's cache was told; -1 while there is no answer."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics}/metrics") as answer:
-                found = re.search(rb"^slurm_cache_pushes_total (\d+)", answer.read(), re.M)
-        except OSError:
-            return -1
+        found = re.search(r"^slurm_cache_pushes_total (\d+)", self.bridge.metrics(), re.M)
         return int(found[1]) if found else -1
 
     def run_job(self):
@@ -131,7 +97,7 @@ class SlurmPushTest(unittest.TestCase):
 
     def test_starts_and_ends_arrive_with_the_key_and_not_without(self):
         self.run_job()
-        eventually(lambda: self.pushes() == 2, lambda: f"{self.pushes()}\n{self.said()}")
+        eventually(lambda: self.pushes() == 2, lambda: f"{self.pushes()}\n{self.bridge.said()}")
 
         self.write_key("wrong")
         self.run_job()
@@ -150,7 +116,7 @@ class SlurmPushTest(unittest.TestCase):
         self.write_key("rotated")
         self.assertEqual(self.post(self.key), 401)
         self.run_job()
-        eventually(lambda: self.pushes() == 5, lambda: f"{self.pushes()}\n{self.said()}")
+        eventually(lambda: self.pushes() == 5, lambda: f"{self.pushes()}\n{self.bridge.said()}")
 
 
 if __name__ == "__main__":
