@@ -25,7 +25,7 @@ enum class Compared : std::uint8_t {
   kLicenses,  // "a" is "a:1".
   kNumber,
   kAtLeast,    // Slurm gives more where it must.
-  kNodeCount,  // "2", or "2-4": the least of them.
+  kNodeCount,  // "2", or "2-4": the least of them, where no minimum_nodes beside it decides.
   kFlag,
   kOwner,    // A number; a name is not looked up.
   kCleared,  // Only whether "" took it away: Slurm rewrites it, and drops what is fulfilled.

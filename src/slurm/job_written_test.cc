@@ -58,6 +58,9 @@ TEST(JobWritten, TheSizeOfAJobCountsWhileItWaits) {
   EXPECT_EQ(compare(asked, shown("PENDING", 2, 4, 4).c_str()), "minimum_cpus is 4, not 8");
   EXPECT_EQ(compare(asked, shown("PENDING", 2, 16, 1).c_str()), "tasks is 1, not 4");
   EXPECT_EQ(compare(asked, shown("RUNNING", 1, 1, 1).c_str()), "");
+  JobRequest elastic = asked;
+  elastic.minimum_nodes = 1;
+  EXPECT_EQ(compare(elastic, shown("PENDING", 1, 16, 4).c_str()), "") << "as few as one will do";
 }
 
 TEST(JobWritten, ListsAndResourcesAreTheSameInAnyOrder) {

@@ -60,6 +60,16 @@ TEST_F(SlurmUpdates, SoIsTheSize) {
   change("nodes", [](JobRequest& job) { job.nodes = "1-2"; });
   change("minimum_nodes", [](JobRequest& job) { job.minimum_nodes = 2; });
   change("maximum_nodes", [](JobRequest& job) { job.maximum_nodes = 2; });
+  change("node counts", [](JobRequest& job) {
+    job.nodes = "2";
+    job.minimum_nodes = 1;
+    job.maximum_nodes = 2;
+  });
+  change("other node counts", [](JobRequest& job) {
+    job.nodes = "1";
+    job.minimum_nodes = 1;
+    job.maximum_nodes = 2;
+  });
   change("tasks", [](JobRequest& job) { job.tasks = 4; });
   change("tasks_per_node", [](JobRequest& job) { job.tasks_per_node = 2; });
   change("cpus_per_task", [](JobRequest& job) { job.cpus_per_task = 2; });

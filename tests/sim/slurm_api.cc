@@ -504,7 +504,9 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
                                      .extra = text_in(body, "extra"),
                                      .time_limit = number_in(body, "time_limit"),
                                      .nodes_wanted = whole_in(body, "nodes"),
+                                     .memory_per_node = number_in(body, "memory_per_node"),
                                      .partition = text_in(body, "partition"),
+                                     .feature = text_in(body, "constraints"),
                                      .excluded = changed_names_in(body, "excluded_nodes")};
   const SlurmJob* const job = model_.job(id.value_or(0));
   const auto refused =

@@ -446,6 +446,8 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
     if (change.nodes_wanted) job.nodes_wanted = *change.nodes_wanted;
     if (change.excluded) job.excluded = *change.excluded;
     if (change.partition) job.partition = *change.partition;
+    if (change.feature) job.feature = *change.feature;
+    if (change.memory_per_node) job.memory_per_node = change.memory_per_node;
     want_schedule();
   }
   if (change.hold && job.state == SlurmJob::State::kPending) {

@@ -141,7 +141,8 @@ class SlurmModel {
     std::optional<std::int64_t> time_limit;
     // Of one that waits.
     std::optional<int> nodes_wanted;
-    std::optional<std::string> partition;
+    std::optional<std::int64_t> memory_per_node;
+    std::optional<std::string> partition, feature;
     std::optional<std::vector<std::string>> excluded;
   };
   Refused update_job(std::uint32_t id, const JobChange& change);
