@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..console import Failure, Steps, failures_are_messages, say
-from . import api, control_plane, down, node, parts, processes, registry, up, workloads
+from . import api, control_plane, cpus, down, node, parts, processes, registry, up, workloads
 from .layout import Cluster
 
 DESCRIPTION = """\
@@ -124,10 +124,12 @@ def _kubeconfig(options) -> None:
 
 
 def _build(options) -> None:
-    steps = Steps(parts.STEPS + 1)
+    steps = Steps(parts.STEPS + 2)
     parts.build(options.jobs, steps)
     steps.next("controllers of JobSet and LeaderWorkerSet, for tests")
     workloads.program(options.jobs)
+    steps.next("driver of CPUs as devices, for tests")
+    cpus.program(options.jobs)
     steps.done("all parts of a cluster are there")
 
 
