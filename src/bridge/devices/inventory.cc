@@ -1,9 +1,9 @@
 #include "bridge/devices/inventory.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -68,30 +68,70 @@ std::optional<std::int64_t> number_by(const DeviceClassRule& rule, const kube::D
   return found ? std::optional(*found) : std::nullopt;
 }
 
+// Where a core is: its socket, NUMA node, last cache and number. Numbers of cores may repeat in
+// another node or under another cache.
+using CorePlace = std::array<std::int64_t, 4>;
+
+CorePlace place_of(const kube::Device& device, std::int64_t cpu) {
+  const auto node = number(device, kCpuClass, "numaNodeID");
+  return {number(device, kCpuClass, "socketID").value_or(0),
+          node ? *node : number(device, "resource.kubernetes.io", "numaNode").value_or(0),
+          number(device, kCpuClass, "cacheL3ID").value_or(0),
+          number(device, kCpuClass, "coreID").value_or(cpu)};
+}
+
+// The socket, node or cache around it, by how many numbers are left.
+CorePlace within(CorePlace place, std::size_t depth) {
+  constexpr std::int64_t kAny = -2;  // Linux says -1 where it knows no number.
+  std::fill(place.begin() + static_cast<std::ptrdiff_t>(depth), place.end(), kAny);
+  return place;
+}
+
+// As slurmd counts them where it runs on the node, too: what shares a socket, a NUMA node or a
+// cache stands together, and each of those where its lowest CPU stands. Numbers of cores do not
+// matter.
+std::vector<CpuCore> in_slurms_order(std::map<CorePlace, CpuCore> cores) {
+  std::map<CorePlace, std::int64_t> lowest;
+  for (const auto& [place, core] : cores) {
+    for (std::size_t depth = 1; depth <= place.size(); ++depth) {
+      const std::int64_t cpu = core.cpus.front().number;
+      std::int64_t& known = lowest.try_emplace(within(place, depth), cpu).first->second;
+      known = std::min(known, cpu);
+    }
+  }
+  std::map<CorePlace, CpuCore> sorted;
+  for (auto& [place, core] : cores) {
+    CorePlace rank{};
+    for (std::size_t depth = 1; depth <= place.size(); ++depth) {
+      rank[depth - 1] = lowest.at(within(place, depth));
+    }
+    sorted.emplace(rank, std::move(core));
+  }
+  std::vector<CpuCore> out;
+  for (auto& [rank, core] : sorted) out.push_back(std::move(core));
+  return out;
+}
+
 std::vector<CpuCore> cores_in(const std::vector<SlicePtr>& slices) {
-  std::map<std::pair<std::int64_t, std::int64_t>, CpuCore> cores;
+  std::map<CorePlace, CpuCore> cores;
   for (const SlicePtr& slice : slices) {
     if (slice->driver != kCpuClass) continue;
     for (const kube::Device& device : slice->devices) {
       // Without a number it is a group of CPUs, of which Slurm knows nothing.
       const auto cpu = number(device, kCpuClass, "cpuID");
       if (!cpu || is_efficiency_core(device)) continue;
-      const std::int64_t socket = number(device, kCpuClass, "socketID").value_or(0);
-      const std::int64_t core = number(device, kCpuClass, "coreID").value_or(*cpu);
-      CpuCore& one = cores[{socket, core}];
-      std::tie(one.socket, one.core) = std::pair(socket, core);
+      const CorePlace place = place_of(device, *cpu);
+      CpuCore& one = cores[place];
+      one.socket = place.front();
+      one.core = place.back();
       one.cpus.push_back({*cpu, {slice->driver.str(), slice->pool.str(), device.name.str()}});
     }
   }
   std::size_t threads = 0;
   for (const auto& [place, core] : cores) threads = std::max(threads, core.cpus.size());
-  std::vector<CpuCore> out;
-  for (auto& [place, core] : cores) {
-    if (core.cpus.size() < threads) continue;
-    std::sort(core.cpus.begin(), core.cpus.end());
-    out.push_back(std::move(core));
-  }
-  return out;
+  std::erase_if(cores, [&](const auto& one) { return one.second.cpus.size() < threads; });
+  for (auto& [place, core] : cores) std::sort(core.cpus.begin(), core.cpus.end());
+  return in_slurms_order(std::move(cores));
 }
 
 }  // namespace

@@ -40,8 +40,9 @@ struct CpuCore {
 };
 
 struct Inventory {
-  // Of the class dra.cpu, by socket and core. Efficiency cores, and those that lack a thread which
-  // others have, are left out: to Slurm all cores are alike.
+  // Of the class dra.cpu, in the order in which a slurmd on this node counts them. Efficiency
+  // cores, and those that lack a thread which others have, are left out: to Slurm all cores are
+  // alike.
   std::vector<CpuCore> cores;
   std::map<std::string, std::vector<NumberedDevice>, std::less<>> classes;
   // A pool of which not all slices are there yet: the counts mean nothing. "": none.

@@ -1,5 +1,6 @@
 #include "bridge/devices/inventory.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,6 +48,48 @@ TEST(Inventory, GathersTheThreadsOfACore) {
   EXPECT_EQ(found.threads(), 2);
   EXPECT_THAT(names(found.cores[0].cpus), ElementsAre("cpu0", "cpu2"));
   EXPECT_THAT(names(found.cores[1].cpus), ElementsAre("cpu1", "cpu3"));
+}
+
+struct Cpu {
+  int id = 0, socket = 0, node = 0, cache = 0, core = 0;
+};
+
+// The CPUs by their numbers, in the order of their cores.
+std::vector<std::int64_t> order_of(const std::vector<Cpu>& cpus,
+                                   const std::string& node_attribute) {
+  std::string devices;
+  for (const Cpu& cpu : cpus) {
+    devices += fmt::format(
+        "{}{{name: cpu{}, attributes: {{cpuID: {{int: {}}}, socketID: {{int: {}}}, "
+        "{}: {{int: {}}}, cacheL3ID: {{int: {}}}, coreID: {{int: {}}}}}}}",
+        devices.empty() ? "[" : ", ", cpu.id, cpu.id, cpu.socket, node_attribute, cpu.node,
+        cpu.cache, cpu.core);
+  }
+  std::vector<std::int64_t> out;
+  for (const CpuCore& core : of({slice_of("dra.cpu", devices + "]")}).cores) {
+    for (const NumberedDevice& cpu : core.cpus) out.push_back(cpu.number);
+  }
+  return out;
+}
+
+TEST(Inventory, CoresStandWhereTheirLowestCpuStandsWhateverTheirNumbers) {
+  EXPECT_THAT(
+      order_of({{.id = 2, .core = 1}, {.id = 1, .core = 4}, {.id = 0, .core = 0}}, "numaNodeID"),
+      ElementsAre(0, 1, 2));
+}
+
+TEST(Inventory, CoresOfASocketANodeOrACacheStandTogether) {
+  const std::vector<Cpu> cpus{
+      {.id = 0, .socket = 1, .node = 2, .core = 0},
+      {.id = 1, .cache = 5, .core = 1},
+      {.id = 2, .socket = 1, .node = 3, .core = 2},
+      {.id = 3, .socket = 1, .node = 2, .core = 3},
+      {.id = 4, .cache = 6, .core = 1},
+      {.id = 5, .cache = 5, .core = 2},
+  };
+  for (const char* node : {"dra.cpu/numaNodeID", "resource.kubernetes.io/numaNode"}) {
+    EXPECT_THAT(order_of(cpus, node), ElementsAre(0, 3, 2, 1, 5, 4)) << node;
+  }
 }
 
 TEST(Inventory, LeavesOutCoresThatAreNotLikeTheOthers) {
