@@ -7,6 +7,7 @@ import random
 import subprocess
 import threading
 import time
+import urllib.request
 
 from cluster_case import REPO, ClusterCase
 
@@ -65,10 +66,10 @@ class BridgeCase(ClusterCase):
         restricted = "pod-security.kubernetes.io/enforce=restricted"
         cls.slurm.kubectl("label", "namespace", SYSTEM, restricted)
         answer = cls.slurm.slurm("scontrol", "token", "username=slurm", "lifespan=7200")
-        token = answer.strip().removeprefix("SLURM_JWT=")
+        cls.token = answer.strip().removeprefix("SLURM_JWT=")
         cls.slurm.kubectl(
             *("-n", SYSTEM, "create", "secret", "generic", "slurm-bridge-token"),
-            f"--from-literal=auth-token={token}",
+            f"--from-literal=auth-token={cls.token}",
         )
         cls.slurm.helm(
             *("install", "slurm-bridge", str(CHARTS / "mainspring-bridge"), "--namespace", SYSTEM),
@@ -213,11 +214,21 @@ class BridgeCase(ClusterCase):
         answer = json.loads(self.slurm.slurm("scontrol", "show", "nodes", "--json"))
         return {node["name"]: node for node in answer["nodes"]}
 
-    def worker_on(self, node: str) -> str:
-        """What Slurm calls the slurmd in a pod on this Kubernetes node."""
+    def worker_pod_on(self, node: str) -> dict:
+        """That of the slurmd on this Kubernetes node. Slurm calls it by its host name."""
         pods = self.slurm.get("pods", "-l", "app.kubernetes.io/name=slurmd")["items"]
-        (name,) = [p["spec"]["hostname"] for p in pods if p["spec"]["nodeName"] == node]
-        return name
+        (pod,) = [pod for pod in pods if pod["spec"]["nodeName"] == node]
+        return pod
+
+    def cores_of(self, job: str) -> set[int]:
+        """The numbers of the cores that Slurm gave it, all on one node."""
+        address = self.slurm.get("service/slurm-restapi")["spec"]["clusterIP"]
+        url = f"http://{address}:6820/slurm/v0.0.45/resources/{job}"
+        request = urllib.request.Request(url, headers={"X-SLURM-USER-TOKEN": self.token})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            (node,) = json.load(answer)["nodes"]
+        bits = int(node["core_bitmap"], 16)
+        return {core for core in range(bits.bit_length()) if bits >> core & 1}
 
     def is_drained(self, node: str) -> bool:
         return "DRAIN" in self.nodes()[node]["state"]
@@ -234,14 +245,14 @@ class BridgeCase(ClusterCase):
         self.assertEqual({uid: ids for uid, ids in jobs.items() if len(ids) > 1}, {})
 
 
-def pod_spec(script: str = "sleep 600", **more) -> dict:
+def pod_spec(script: str = "sleep 600", resources: dict | None = None, **more) -> dict:
     """One CPU to Slurm. To the kubelet less: others have requests on these nodes, too."""
     container = {
         "name": "main",
         "image": "localhost/mainspring/slurmctld:26.05",
         "imagePullPolicy": "Never",
         "command": ["sh", "-c", script],
-        "resources": {"requests": {"cpu": "100m", "memory": "32Mi"}},
+        "resources": resources or {"requests": {"cpu": "100m", "memory": "32Mi"}},
     }
     return {
         "restartPolicy": "Never",

@@ -6,11 +6,24 @@ One story, told in order: each chapter goes on with the cluster as the one befor
 
 import unittest
 
-from bridge_case import EXTERNAL, JOB_ID, NODES, SLURM_NAME, SYSTEM, WORK, BridgeCase, pod_spec
+from bridge_case import (
+    CLUSTER,
+    EXTERNAL,
+    JOB_ID,
+    NODES,
+    SLURM_NAME,
+    SYSTEM,
+    WORK,
+    BridgeCase,
+    pod_spec,
+)
+from cpu_lists import allowed_cpus, cpus_in
 
+from msdev.cluster import cpus
 from msdev.managed_slurm import NAMESPACE
 
 GANG = "mainspring.slurm.net/gang"
+CLASS = "deviceclass.resource.kubernetes.io/"
 
 
 class BridgeTest(BridgeCase):
@@ -137,7 +150,7 @@ class BridgeTest(BridgeCase):
 
     def test_11_a_node_of_slurms_own_runs_pods_and_jobs_core_by_core(self):
         node = NODES[0]
-        type(self).worker = worker = self.worker_on(node)
+        type(self).worker = worker = self.worker_pod_on(node)["spec"]["hostname"]
         self.slurm.kubectl("label", "node", node, f"{EXTERNAL}-", f"{SLURM_NAME}={worker}")
         self.eventually(lambda: node not in self.nodes(), lambda: self.nodes()[node])
         self.make_pod("beside", annotations={"partition": "all"}, nodeSelector=on(node))
@@ -150,7 +163,26 @@ class BridgeTest(BridgeCase):
         self.slurm.slurm("scancel", native)
         self.clear()
 
-    def test_12_whoever_has_the_better_qos_preempts_the_other(self):
+    def test_12_a_pod_and_a_job_on_one_node_have_cores_of_their_own(self):
+        cpus.install(CLUSTER, 1)
+        everywhere = self.cpus_of_slurmd()
+        self.make_pinned_pod("first")
+        self.wait_running("first")
+        native = self.submit_to_worker()
+        self.check_has_cores_of_its_own("first", native)
+        self.slurm.slurm("scancel", native)
+        self.clear()
+        # The other way round, so that each once has the core that is given out last.
+        native = self.submit_to_worker()
+        self.make_pinned_pod("second")
+        self.wait_running("second")
+        self.check_has_cores_of_its_own("second", native)
+        self.clear()
+        self.assertEqual(self.slurm.get("resourceclaims", namespace=WORK)["items"], [])
+        self.eventually(lambda: self.cpus_of_slurmd() == everywhere)
+        self.slurm.slurm("scancel", native)
+
+    def test_13_whoever_has_the_better_qos_preempts_the_other(self):
         node, worker = NODES[0], self.worker
         whole = {"partition": "all", "exclusive": "true"}
         self.make_pod("victim", annotations=whole | {"qos": "normal"}, nodeSelector=on(node))
@@ -170,7 +202,7 @@ class BridgeTest(BridgeCase):
         self.assertEqual(self.state(native), "PREEMPTED")
         self.clear()
 
-    def test_13_nothing_is_left_behind(self):
+    def test_14_nothing_is_left_behind(self):
         self.make_pod("last")
         self.wait_running("last")
         self.slurm.kubectl("label", "node", *NODES, f"{EXTERNAL}-", f"{SLURM_NAME}-")
@@ -215,6 +247,47 @@ class BridgeTest(BridgeCase):
         job = jobs.pop()
         self.assertEqual(self.state(job), "RUNNING")
         return job
+
+    # --- cores
+
+    def make_pinned_pod(self, name: str) -> None:
+        resources = {"requests": {"memory": "32Mi"}, "limits": {f"{CLASS}dra.cpu": "1"}}
+        where = {"partition": "all"}
+        self.make_pod(name, annotations=where, resources=resources, nodeSelector=on(NODES[0]))
+
+    def submit_to_worker(self) -> str:
+        """A native job that runs, on its one core only."""
+        script = "echo $$ > /tmp/$SLURM_JOB_ID.pid; exec sleep 600"
+        native = self.submit("-w", self.worker, "-n1", script=script)
+        self.wait_for_state(native, "RUNNING")
+        own = cpus_in(self.cores_of(native))
+        self.eventually(lambda: self.cpus_of_job(native) == own)
+        return native
+
+    def check_has_cores_of_its_own(self, pod: str, native: str) -> None:
+        """Both run, where Slurm says, and nothing of Slurm's may run where the pod does."""
+        of_pod, of_job = self.cores_of(self.job_of(pod)), self.cores_of(native)
+        self.assertEqual((len(of_pod), len(of_job), of_pod & of_job), (1, 1, set()))
+        self.assertEqual(self.cpus_of_pod(pod), cpus_in(of_pod))
+        self.assertEqual(self.cpus_of_job(native), cpus_in(of_job))
+        self.assertEqual(self.cpus_of_slurmd() & cpus_in(of_pod), set())
+        self.assertEqual(self.state(native), "RUNNING")
+        self.assertIn(pod, self.running())
+
+    def cpus_of_pod(self, name: str) -> set[int]:
+        status = self.slurm.kubectl("-n", WORK, "exec", name, "--", "cat", "/proc/1/status")
+        return allowed_cpus(status)
+
+    def cpus_of_job(self, job: str) -> set[int]:
+        return self.cpus_in_worker(f"cat /proc/$(cat /tmp/{job}.pid)/status")
+
+    def cpus_of_slurmd(self) -> set[int]:
+        return self.cpus_in_worker("cat /proc/1/status")
+
+    def cpus_in_worker(self, command: str) -> set[int]:
+        pod = self.worker_pod_on(NODES[0])["metadata"]["name"]
+        run = ("-n", NAMESPACE, "exec", pod, "-c", "slurmd", "--", "sh", "-c", command)
+        return allowed_cpus(self.slurm.kubectl(*run))
 
 
 def on(node: str) -> dict:
