@@ -138,6 +138,14 @@ std::vector<CpuCore> cores_in(const std::vector<SlicePtr>& slices) {
 
 std::int64_t Inventory::threads() const { return cores.empty() ? 1 : std::ssize(cores[0].cpus); }
 
+bool publishes_cpus(Slices slices) {
+  return std::any_of(slices.begin(), slices.end(), [](const SlicePtr& slice) {
+    // Its devices are all of one kind.
+    return slice->driver == kCpuClass && !slice->devices.empty() &&
+           number(slice->devices[0], kCpuClass, "cpuID").has_value();
+  });
+}
+
 Inventory inventory_of(Slices slices, const DeviceClasses& classes) {
   Inventory out;
   if (slices.empty()) return out;

@@ -54,6 +54,10 @@ struct Inventory {
 
 using Slices = std::span<const std::shared_ptr<const kube::ResourceSlice>>;
 
+// Whether CPUs of the node are devices, one each. Groups of them, which the driver of dra.cpu can
+// publish instead, mean nothing to Slurm.
+bool publishes_cpus(Slices slices);
+
 // `slices` are those of one node.
 Inventory inventory_of(Slices slices, const DeviceClasses& classes);
 

@@ -104,6 +104,15 @@ TEST(Inventory, LeavesOutCoresThatAreNotLikeTheOthers) {
   EXPECT_THAT(names(found.cores[0].cpus), ElementsAre("a", "b"));
 }
 
+TEST(Inventory, GroupsOfCpusAreNotCpus) {
+  const SliceList groups{
+      slice_of("dra.cpu", "[{name: cpudevnuma000, attributes: {dra.cpu/numCPUs: {int: 8}}}]")};
+  EXPECT_FALSE(publishes_cpus(groups));
+  EXPECT_FALSE(publishes_cpus(SliceList{two_gpus()}));
+  EXPECT_FALSE(publishes_cpus(SliceList{slice_of("dra.cpu", "[]")}));
+  EXPECT_TRUE(publishes_cpus(SliceList{two_gpus(), two_cores()}));
+}
+
 TEST(Inventory, ANewGenerationOfAPoolReplacesTheOldOne) {
   const SliceList slices{slice_of("gpu.nvidia.com", "[{name: gpu-0}, {name: gpu-1}]", 1),
                          slice_of("gpu.nvidia.com", "[{name: gpu-1}]", 2)};

@@ -13,6 +13,7 @@
 #include "base/hostlist.h"
 #include "base/text.h"
 #include "bridge/devices/claim_plan.h"
+#include "bridge/devices/inventory.h"
 #include "bridge/names.h"
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/annotations.h"
@@ -216,10 +217,8 @@ std::vector<Place> Submission::candidates(std::string_view partitions, const Gan
 void Submission::leave_out_without_cpus(std::vector<Place>& places) const {
   for (Place& place : places) {
     if (!place.node) continue;
-    const auto& slices = world_.slices_of(place.node->meta.name);
-    if (std::none_of(slices.begin(), slices.end(),
-                     [](const auto& slice) { return slice->driver == kCpuClass; })) {
-      place.lacks = fmt::format("no CPUs are published there as devices ({})", kCpuClass);
+    if (!publishes_cpus(world_.slices_of(place.node->meta.name))) {
+      place.lacks = fmt::format("no CPUs are published there as devices, one each ({})", kCpuClass);
     }
   }
 }
