@@ -51,7 +51,7 @@ def ensure(cluster: Cluster, parts: Parts) -> None:
     manager = "kube-controller-manager"
     _start(cluster, manager, _controller_manager(cluster, parts))
     if cluster.node_count:
-        _start(cluster, "kube-scheduler", _scheduler(cluster, parts))
+        start_scheduler(cluster, parts)
     # Pods cannot be made before their namespace has this; it is also a sign that controllers run.
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     for attempt in range(3):
@@ -63,6 +63,11 @@ def ensure(cluster: Cluster, parts: Parts) -> None:
             if attempt == 2 or daemon(cluster, manager).pid() is not None:
                 raise
             _start(cluster, manager, _controller_manager(cluster, parts))
+
+
+def start_scheduler(cluster: Cluster, parts: Parts, flags: list[str] | None = None) -> None:
+    """Also for who has made nodes that are not ours."""
+    _start(cluster, "kube-scheduler", [*_scheduler(cluster, parts), *(flags or [])])
 
 
 def _start(cluster: Cluster, name: str, argv: list) -> None:
