@@ -57,6 +57,8 @@ struct CacheOptions {
   double share = 0.003;
   // The same of the list of nodes, where all of them are looked at all the time. Unset: `share`.
   std::optional<double> nodes_share;
+  // Whether the nodes of a job that starts or ends are read at once, or are as the next list says.
+  bool nodes_follow_jobs = true;
   // Of how much time that share may be saved up and taken at once. A change after a time without
   // any is then seen at once, and so are a few after it.
   Duration savings{};

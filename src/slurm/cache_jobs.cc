@@ -40,8 +40,17 @@ Task<Result<bool>> Cache::State::pulse_once(Turn* turn, Lane lane) {
   const Ledger::Read read = jobs.ledger.begin();
   MS_CO_TRY(std::vector<JobPulse> states, co_await timed(turn, source.job_states({}, lane)));
   std::stable_sort(states.begin(), states.end(), by_id);
-  // The states that are there are good, whatever is missing.
-  absorb_states(states, read);
+  // The states that are there are good, whatever is missing. Whoever looks after its own jobs is
+  // not the one to find others: those that are new may be its own, which it is about to read.
+  if (turn == &pulse_turn) {
+    absorb_states(states, read);
+  } else {
+    std::vector<JobPulse> known = states;
+    std::erase_if(known, [this](const JobPulse& one) {
+      return !is_tight(one.id) && !jobs.store.get({{}, one.id.text()});
+    });
+    absorb_states(known, read);
+  }
   co_return absorb_lost(states, read);
 }
 

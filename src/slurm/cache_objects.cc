@@ -103,6 +103,7 @@ void Cache::State::on_job(const std::shared_ptr<const Job>& before,
     const JobId waiting(static_cast<std::uint32_t>(array));
     if (jobs.store.get({{}, waiting.text()})) job_reads.want(waiting.text(), Lane::kNormal);
   }
+  if (!options.nodes_follow_jobs) return;
   if (!cares(JobPulse{.id = after->id, .state = after->state})) return;
   const bool held = before && before->state.holds_resources();
   if (after->state.holds_resources()) {

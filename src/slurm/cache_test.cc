@@ -112,6 +112,37 @@ TEST_F(CacheTest, ReadsOnlyTheJobsWhoseStateChanged) {
   EXPECT_EQ(slurm_.requests["jobs"], 1);
 }
 
+TEST_F(CacheTest, FindsNewJobsByThePulseAndNotByLookingAfterOwnOnes) {
+  constexpr std::uint32_t kMany = 250;  // So many that the states of all are asked for.
+  for (std::uint32_t id = 1; id <= kMany; ++id) slurm_.put_job(id, Base::kRunning, "n1");
+  start({.owned_pace = milliseconds(200), .pulse_pace = minutes(1), .share = 0.1});
+  std::vector<Cache::Interest> own;
+  for (std::uint32_t id = 1; id <= kMany; ++id) own.push_back(cache_->follow(JobId(id)));
+  slurm_.requests.clear();
+  slurm_.put_job(kMany + 1, Base::kRunning, "n1");
+  slurm_.put_job(7, Base::kCompleted);
+  executor_.advance(seconds(5));
+  EXPECT_GT(slurm_.requests["pulse"], 10);
+  EXPECT_EQ(state(7), "COMPLETED");
+  EXPECT_EQ(slurm_.requests["job"], 1);
+  executor_.advance(minutes(1));
+  EXPECT_EQ(state(kMany + 1), "RUNNING");
+}
+
+TEST_F(CacheTest, ReadsNoNodeForAJobWhereListsAreOftenEnough) {
+  for (const bool follow : {true, false}) {
+    slurm_.put_node("n1", kIdle);
+    slurm_.put_job(1, Base::kPending);
+    start({.nodes_follow_jobs = follow});
+    slurm_.requests.clear();
+    slurm_.put_job(1, Base::kRunning, "n1");
+    executor_.advance(seconds(15));
+    EXPECT_EQ(state(1), "RUNNING");
+    EXPECT_EQ(slurm_.requests["node"], follow ? 1 : 0);
+    running_.reset();
+  }
+}
+
 TEST_F(CacheTest, GivesJobsThatNobodyCaresAboutTheirNewStateWithoutARead) {
   slurm_.put_job(1, Base::kPending);
   CacheOptions options;

@@ -5,6 +5,8 @@
 // cache.
 #pragma once
 
+#include <utility>
+
 #include "slurm/cache.h"
 #include "slurm/client.h"
 #include "slurm/governor.h"
@@ -14,10 +16,10 @@ namespace mainspring::slurm {
 
 class Connection {
  public:
-  // All must outlive it.
+  // All must outlive it. The budget is measured where the cache is.
   Connection(http::Transport& transport, net::Executor& executor, Random& random,
-             Client::Options client, CacheOptions cache)
-      : governor_(executor, random, {.metrics = cache.metrics}),
+             Client::Options client, CacheOptions cache, GovernorOptions budget = {})
+      : governor_(executor, random, measured(std::move(budget), cache.metrics)),
         client_(transport, executor, random, governor_, std::move(client)),
         source_(client_),
         cache_(executor, random, source_, std::move(cache)) {}
@@ -26,6 +28,11 @@ class Connection {
   Cache& cache() { return cache_; }
 
  private:
+  static GovernorOptions measured(GovernorOptions budget, Metrics* metrics) {
+    budget.metrics = metrics;
+    return budget;
+  }
+
   Governor governor_;
   Client client_;
   RestSource source_;
