@@ -56,6 +56,8 @@ slurm::CacheOptions cache_options(control::Process& process) {
   options.owned_pace = milliseconds(200);
   options.pulse_pace = seconds(2);
   options.nodes_pace = seconds(2);
+  // A node for each pod that starts and each that ends would be most of what we ask.
+  options.nodes_follow_jobs = false;
   options.rest_pace = seconds(30);
   // One answer that took ten seconds, as while slurmctld restarts, must not keep us from seeing for
   // minutes which jobs have ended.
@@ -97,7 +99,7 @@ Result<int> run(const Flags& flags) {
   MS_TRY(const std::unique_ptr<http::Client> transport, slurm_transport(flags.server, *process));
   MS_TRY(auto client, client_options(flags, config, *process));
   slurm::Connection slurm(*transport, manager.executor(), manager.random(), std::move(client),
-                          cache_options(*process));
+                          cache_options(*process), bridge::slurm_budget());
   MS_CHECK(serve_pushes(
       flags.push, *process, slurm::kPushPath,
       [&slurm](KeyView, const slurm::PushedEvent& event) { slurm.cache().pushed(event); }));

@@ -8,6 +8,12 @@
 
 namespace mainspring::bridge {
 
+slurm::GovernorOptions slurm_budget() {
+  slurm::GovernorOptions budget;
+  budget.most_per_second = 600;
+  return budget;
+}
+
 struct Bridge::Parts {
   Parts(control::Manager& manager, slurm::Connection& slurm, BridgeOptions options)
       : world(manager, slurm, std::move(options)),

@@ -10,6 +10,11 @@
 
 namespace mainspring::bridge {
 
+// Of what the connection may ask of Slurm: a pod is two calls until it is bound, and thousands may
+// come at once. What a busy slurmctld feels is how many calls are under way, and those are as few
+// as ever; where its answers get slow, both become less.
+slurm::GovernorOptions slurm_budget();
+
 class Bridge {
  public:
   // Both must outlive it. Runs the connection's cache.

@@ -29,6 +29,7 @@
 #include "sim/kube_api.h"
 #include "sim/kubelet.h"
 #include "sim/meta.h"
+#include "sim/meter.h"
 #include "sim/slurm_api.h"
 
 namespace mainspring::sim {
@@ -128,7 +129,8 @@ class BridgeWorld {
         : random(seed),
           client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
           manager(executor, client, random, {.name = "mainspring-bridge", .instance = "one"}),
-          connection(slurm, executor, random, slurm_options(), cache_options()),
+          connection(slurm, executor, random, slurm_options(), cache_options(),
+                     bridge::slurm_budget()),
           all(manager, connection, options),
           life(executor) {
       life.spawn(manager.run());
@@ -153,6 +155,7 @@ class BridgeWorld {
     made.owned_pace = milliseconds(500);
     made.pulse_pace = seconds(2);
     made.nodes_pace = seconds(2);
+    made.nodes_follow_jobs = false;
     made.rest_pace = seconds(30);
     made.share = 0.05;
     made.savings = minutes(5);
@@ -198,7 +201,8 @@ class BridgeWorld {
   // Between the bridge and the two.
   Interceptor kube_door{safety.kube()};
   Faults kube_faults{kube_door, kube_way(seed_ + 1)};
-  Faults slurm_faults{safety.slurm(), slurm_way(seed_ + 2)};
+  Meter slurm_meter{safety.slurm()};
+  Faults slurm_faults{slurm_meter, slurm_way(seed_ + 2)};
 
  private:
   std::optional<Process> process_;
