@@ -230,6 +230,19 @@ class Scheduling(BridgeTest):
         self.wait_bound("small")
         self.cancel(others)
 
+    def test_25g_two_hundred_blocked_pods_of_high_priority_do_not_delay_a_small_one(self):
+        self.fill("n1")
+        urgent = {f"{JOB}priority": "90000"}
+        there = {"kubernetes.io/hostname": "n1"}
+        blocked = [
+            self.pod(f"blocked-{number}", cpu="8", annotations=urgent, nodeSelector=there)
+            for number in range(200)
+        ]
+        self.wait(lambda: len(self.live_jobs()) == 200, lambda: f"jobs: {len(self.live_jobs())}")
+        self.pod("small")
+        self.wait_bound("small")
+        self.assertEqual(self.job(self.job_id(blocked[0]))["job_state"], ["PENDING"])
+
     def test_25b_constraints_of_the_pod_are_kept(self):
         self.api.patch("Node", None, "n3", {"metadata": {"labels": {"disk": "ssd"}}})
         self.addCleanup(
