@@ -83,6 +83,17 @@ class Ending(BridgeTest):
         self.wait_ended(number)
         self.wait(lambda: self.slurm.state("n1") == self.idle(), "n1 is open again")
 
+    def test_20e_nobody_is_preempted_for_an_allocation_that_is_refused(self):
+        there = {"kubernetes.io/hostname": "n1"}
+        self.running("victim", annotations={f"{JOB}partition": "ended"}, nodeSelector=there)
+        # The other nodes are idle, and none of its business.
+        self.pod("urgent", annotations={f"{JOB}partition": "urgent"}, nodeSelector=there)
+        self.wait_bound("urgent")
+        self.wait_gone("victim")
+        number = self.job_id("urgent")
+        (job,) = [job for job in self.jobs() if "/urgent" in job["admin_comment"]]
+        self.assertEqual([str(job["job_id"]), job["job_state"]], [number, ["RUNNING"]])
+
     def test_21_a_deleted_pod_keeps_its_job_until_it_is_dead(self):
         self.kubelet.ends_after["p"] = 5.0
         number = self.running("p")

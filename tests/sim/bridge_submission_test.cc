@@ -85,6 +85,96 @@ TEST_F(BridgeSubmission, APodBeyondALimitTakesItsPlaceInTheQueue) {
   EXPECT_NE(node_of("second"), "") << world.safety.account();
 }
 
+TEST_F(BridgeSubmission, AnAllocationIsAskedForOnlyWhereNobodyIsInItsWay) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  const auto asked = [this] {
+    const std::string account = world.safety.account();
+    std::size_t times = 0;
+    for (std::size_t at = 0; (at = account.find("job/allocate", at)) != std::string::npos; ++at) {
+      ++times;
+    }
+    return times;
+  };
+  put("first", "", "nodeSelector: {pool: big},");
+  world.pass(seconds(10));
+  ASSERT_NE(node_of("first"), "") << world.safety.account();
+  EXPECT_EQ(asked(), 1U);
+  // Slurm would give it another group.
+  put("grouped", "annotations: {slurmjob.slinky.slurm.net/group-id: '7'}",
+      "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  EXPECT_EQ(node_of("grouped"), "small0") << world.safety.account();
+  EXPECT_EQ(asked(), 1U) << world.safety.account();
+  remove("grouped");
+  world.pass(minutes(5));
+  // The idle node is none of its.
+  put("second", "", "nodeSelector: {pool: big},");
+  world.pass(seconds(10));
+  ASSERT_NE(job_of("second"), 0U) << world.safety.account();
+  EXPECT_EQ(job(job_of("second")).state, SlurmJob::State::kPending);
+  EXPECT_EQ(asked(), 1U) << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {
+  constexpr int kPods = 8;
+  add_nodes(kPods, "n");
+  int lost = 0, lists = 0;
+  world.slurm_faults.loses = [&](std::string_view url) {
+    if (url.find("/jobs/?") != std::string_view::npos || url.ends_with("/jobs/")) ++lists;
+    return url.find("job/allocate") != std::string_view::npos && lost++ < kPods;
+  };
+  for (int i = 0; i < kPods; ++i) put(fmt::format("p{}", i));
+  world.pass(seconds(30));
+  ASSERT_EQ(lost, kPods) << world.safety.account();
+  EXPECT_GT(lists, 0);
+  EXPECT_LT(lists, kPods / 2) << "a list for each is dear";
+  for (int i = 0; i < kPods; ++i) EXPECT_NE(node_of(fmt::format("p{}", i)), "");
+  EXPECT_EQ(world.slurm.model().jobs().size(), std::size_t{kPods});
+}
+
+TEST_F(BridgeSubmission, FiveMinutesWithoutSlurmCostNobodyAnything) {
+  add_nodes(2, "n");
+  for (const bool all : {true, false}) {
+    const std::string round = all ? "a" : "b";
+    for (const char* const name : {"-runs", "-also"}) put(round + name);
+    world.pass(seconds(10));
+    put(round + "-waits");
+    world.pass(seconds(10));
+    const std::uint32_t waiting = job_of(round + "-waits");
+    ASSERT_TRUE(waiting != 0 && node_of(round + "-also") != "") << world.safety.account();
+
+    bool reached = false;
+    // Slurm has the job, and is away before it can say so.
+    world.slurm_faults.loses = [&](std::string_view url) {
+      if (url.find("job/submit") == std::string_view::npos || reached) return false;
+      reached = true;
+      if (all) world.slurm.stop_controller();
+      if (!all) world.stop_rest();
+      return true;
+    };
+    put(round + "-asks");
+    world.pass(minutes(5));
+    ASSERT_TRUE(reached) << world.safety.account();
+    EXPECT_EQ(job_of(round + "-asks"), 0U);
+    for (const char* const name : {"-runs", "-also", "-waits"}) {
+      EXPECT_FALSE(is_being_deleted(*pod(round + name))) << world.safety.account();
+    }
+    EXPECT_EQ(job_of(round + "-waits"), waiting);
+
+    if (all) world.slurm.start_controller();
+    if (!all) world.start_rest();
+    world.pass(minutes(5));
+    std::size_t living = 0;
+    for (const auto& [id, one] : world.slurm.model().jobs()) living += one.over() ? 0 : 1;
+    EXPECT_EQ(living, 4U) << world.safety.account();
+    EXPECT_NE(job_of(round + "-asks"), 0U) << world.safety.account();
+    for (const char* const name : {"-runs", "-also", "-waits", "-asks"}) remove(round + name);
+    world.pass(minutes(5));
+  }
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, PodsThatNeedNodesOfTwoKindsAreTheTwoPartsOfOneJob) {
   add_nodes(1, "big");
   add_nodes(2, "small");

@@ -105,7 +105,7 @@ http::Task<Result<http::Response>> Faults::send(http::Request request) {
   }
   MS_CO_TRY(http::Response response, co_await next_.send(std::move(request)));
   if (stale && response.ok()) earlier_lists_[key] = response;
-  if (happens(options_.lose_answer)) co_return lost();
+  if (loses(key) || happens(options_.lose_answer)) co_return lost();
   co_return response;
 }
 
@@ -113,7 +113,9 @@ http::Task<Result<std::unique_ptr<http::StreamingResponse>>> Faults::open(http::
   MS_CO_CHECK(co_await delay());
   if (happens(options_.lose_request)) co_return lost();
   if (happens(options_.misdirect)) co_return misdirected();
+  const std::string key = request.url.to_string();
   MS_CO_TRY(auto inner, co_await next_.open(std::move(request)));
+  if (loses(key)) co_return lost();
   co_return std::make_unique<FaultyStream>(*this, std::move(inner));
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/random.h"
 #include "http/transport.h"
@@ -41,6 +42,10 @@ class Faults final : public http::Transport {
   // Calls that are refused whenever they come, as by a quota or somebody's webhook; also when all
   // else is healed.
   std::function<bool(const http::Request&)> forbids = [](const http::Request&) { return false; };
+
+  // Asked by URL when the call has taken effect: whether its answer is lost; also when all else is
+  // healed.
+  std::function<bool(std::string_view)> loses = [](std::string_view) { return false; };
 
   // From now on nothing goes wrong: for the end of a simulation, which must converge.
   void heal() { options_ = Options{.seed = options_.seed}; }

@@ -19,11 +19,11 @@
 #include "bridge/translate/annotations.h"
 #include "bridge/translate/host_ports.h"
 #include "bridge/translate/job.h"
+#include "bridge/translate/node_room.h"
 #include "bridge/translate/parts.h"
 #include "kube/pod_resources.h"
 #include "slurm/errors.h"
 #include "slurm/jobs.h"
-#include "slurm/tres.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -85,14 +85,6 @@ std::set<std::string, std::less<>> hosts_in(const std::vector<std::string>& list
     }
   }
   return hosts;
-}
-
-std::int64_t gpus_of(const slurm::Node& node) {
-  std::int64_t gpus = 0;
-  for (const slurm::Gres& one : slurm::parse_gres(node.gres).value_or(std::vector<slurm::Gres>())) {
-    if (one.name == "gpu") gpus += one.count;
-  }
-  return gpus;
 }
 
 void take_first(slurm::JobId& first, slurm::JobId other) {
@@ -305,18 +297,10 @@ void Submission::place(Prepared& out, slurm::JobRequest& request, const Gang& pa
 // Nodes that are not left out and have what the job wants of each. Whether it is free is Slurm's
 // business, and so is what it makes of a job that is larger than all of them.
 std::size_t Submission::large_enough(const slurm::JobRequest& request) const {
-  const std::set<std::string, std::less<>> excluded = hosts_in(request.excluded_nodes);
-  const std::int64_t tasks = request.tasks_per_node.value_or(1);
-  const std::int64_t cpus = request.cpus_per_task.value_or(1) * tasks;
-  const std::int64_t memory = request.memory_per_node.value_or(0);
-  const auto wanted = slurm::Tres::parse(request.tres_per_node.value_or(""));
-  const std::int64_t gpus = wanted ? wanted->gres("gpu") : 0;
+  const NodeRoom room(request);
   const auto nodes = nodes_of(request.partition.value_or(world_.config.partition));
-  const auto count = std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
-    return !excluded.contains(node->name.view()) && node->cpus >= cpus &&
-           node->real_memory >= memory && (gpus == 0 || gpus_of(*node) >= gpus);
-  });
-  return static_cast<std::size_t>(count);
+  return static_cast<std::size_t>(std::count_if(
+      nodes.begin(), nodes.end(), [&](const auto& node) { return room.could_be(*node); }));
 }
 
 // Where the first choice is: only where it is idle, so that the preference costs nothing.
@@ -343,8 +327,9 @@ std::string Submission::less_liked(const Gang& gang, const std::vector<Place>& p
   return compress_hostlist(less).value_or(join(less, ","));
 }
 
-// Slurm decides; but each of its refusals is a failed job in its accounting, so it is not asked
-// where others wait in the partition or no node there is free.
+// Slurm decides; but each of its refusals is a failed job in its accounting, and may have cost
+// somebody a job that could be preempted. So it is not asked where others wait in the partition or
+// too few nodes there have room.
 bool Submission::may_start_now(const slurm::JobRequest& request) const {
   // An allocation is in its user's own group, and a priority is an administrator's to give.
   if (request.group_id || (request.user_id && request.priority.set())) return false;
@@ -352,13 +337,10 @@ bool Submission::may_start_now(const slurm::JobRequest& request) const {
   for (const std::string_view name : split(partitions, ',')) {
     if (!world_.cache.jobs().find(waiting_in_, name).empty()) return false;
   }
-  using Base = slurm::NodeState::Base;
-  const bool alone = !request.shared.empty();
+  const NodeRoom room(request);
   const auto nodes = nodes_of(partitions);
-  const auto free = std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
-    return node->state.can_take_jobs() &&
-           (node->state.base() == Base::kIdle || (!alone && node->state.base() == Base::kMixed));
-  });
+  const auto free = std::count_if(nodes.begin(), nodes.end(),
+                                  [&](const auto& node) { return room.is_now(*node); });
   return free >= request.minimum_nodes.value_or(1);
 }
 
@@ -375,21 +357,20 @@ Task<Result<Started>> Submission::start(Prepared wanted) {
 
 Task<Result<slurm::JobId>> Submission::start_whole(slurm::JobRequest request,
                                                    std::string less_liked) {
-  if (may_start_now(request)) {
-    std::vector<slurm::JobRequest> tries;
-    if (!less_liked.empty()) {
-      tries.push_back(request);
-      tries.front().excluded_nodes.push_back(std::move(less_liked));
-    }
+  std::vector<slurm::JobRequest> tries;
+  if (!less_liked.empty()) {
     tries.push_back(request);
-    for (std::size_t i = 0; i < tries.size(); ++i) {
-      auto allocated = co_await allocate(std::move(tries[i]));
-      if (allocated) co_return *allocated;
-      const bool liked =
-          i + 1 < tries.size() && slurm::refused_with(allocated.error(), slurm::Errno::kImpossible);
-      if (!liked && !slurm::may_start_later(allocated.error())) {
-        co_return fail(std::move(allocated).error());
-      }
+    tries.front().excluded_nodes.push_back(std::move(less_liked));
+  }
+  tries.push_back(request);
+  for (std::size_t i = 0; i < tries.size(); ++i) {
+    if (!may_start_now(tries[i])) continue;
+    auto allocated = co_await allocate(std::move(tries[i]));
+    if (allocated) co_return *allocated;
+    const bool liked =
+        i + 1 < tries.size() && slurm::refused_with(allocated.error(), slurm::Errno::kImpossible);
+    if (!liked && !slurm::may_start_later(allocated.error())) {
+      co_return fail(std::move(allocated).error());
     }
   }
   MS_CO_TRY(const slurm::Submitted submitted,
