@@ -135,6 +135,68 @@ TEST_F(BridgeForming, APodGroupThatIsDeletedChangesNoJobThatWaits) {
   EXPECT_EQ(job->time_limit, 7);
 }
 
+TEST_F(BridgeForming, AGangThatLosesAMemberAsItsJobStartsDoesNotBeginWithoutIt) {
+  fill();
+  pod_group("ring", 2);
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
+  world.pass(seconds(10));
+  const std::uint32_t job = job_of_pod(*find("ring-0"));
+  ASSERT_NE(job, 0U) << world.safety.account();
+
+  world.kill();
+  for (const char* const name : {"busy-0", "busy-1"}) {
+    ASSERT_FALSE(world.slurm.model().cancel(job_of_pod(*find(name))));
+  }
+  remove("/api/v1/namespaces/default/pods/ring-1");
+  world.pass(seconds(2));
+  ASSERT_EQ(world.slurm.model().job(job)->state, SlurmJob::State::kRunning);
+  world.start();
+  world.pass(minutes(3));
+  EXPECT_EQ(node_of("ring-0"), "") << world.safety.account();
+  EXPECT_TRUE(world.slurm.model().job(job)->over()) << "nobody uses its nodes";
+  EXPECT_TRUE(has(says("ring-0"), "1 of 2")) << says("ring-0");
+
+  member("ring-2", "ring");
+  world.pass(minutes(1));
+  EXPECT_NE(node_of("ring-0"), "") << world.safety.account();
+  EXPECT_NE(node_of("ring-2"), "");
+}
+
+TEST_F(BridgeForming, AGangThatLosesAMemberWhileItIsAskedForDoesNotBeginWithoutIt) {
+  pod_group("ring", 2);
+  bool asked = false;
+  world.slurm_faults.forbids = [&](const http::Request& request) {
+    if (!asked && request.url.path.find("job/allocate") != std::string::npos) {
+      asked = true;
+      remove("/api/v1/namespaces/default/pods/ring-1");
+    }
+    return false;
+  };
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
+  world.pass(minutes(1));
+  ASSERT_TRUE(asked) << world.safety.account();
+  EXPECT_EQ(node_of("ring-0"), "") << world.safety.account();
+  EXPECT_TRUE(has(says("ring-0"), "1 of 2")) << says("ring-0");
+}
+
+TEST_F(BridgeForming, ALeaderThatItsWorkersWaitForDoesNotWaitForThem) {
+  serve_kind(world.api, kube::LeaderWorkerSet::kResource);
+  for (const char* const policy : {"LeaderReady", "LeaderCreated"}) {
+    const std::string name = has(policy, "Ready") ? "ready" : "created";
+    world.put(
+        fmt::format("{{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: "
+                    "{{name: {}, namespace: default}}, spec: {{startupPolicy: {}, "
+                    "leaderWorkerTemplate: {{size: 2}}}}}}",
+                    name, policy));
+    pod(name + "-0", {.labels = fmt::format("leaderworkerset.sigs.k8s.io/name: {0}, "
+                                            "leaderworkerset.sigs.k8s.io/group-key: {0}",
+                                            name)});
+  }
+  world.pass(minutes(2));
+  EXPECT_NE(node_of("ready-0"), "") << says("ready-0");
+  EXPECT_TRUE(has(says("created-0"), "1 of 2")) << says("created-0");
+}
+
 TEST_F(BridgeForming, ThePriorityClassOfPodsCountsWhateverTheyBelongTo) {
   world.kill();
   world.options.config.priority_classes["urgent"].priority = 5123;

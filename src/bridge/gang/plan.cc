@@ -82,6 +82,12 @@ JobPlan plan_job(const std::vector<Member>& members, const JobKnowledge& known,
   return plan_running(members);
 }
 
+bool is_too_few_to_begin(const std::vector<Member>& members, std::int32_t min_members) {
+  const std::size_t waiting = count(members, PodStage::kWaiting);
+  const bool has_begun = waiting + count(members, PodStage::kGone) < members.size();
+  return !has_begun && waiting < static_cast<std::size_t>(std::max(min_members, 1));
+}
+
 std::int32_t least_of(std::int32_t min_members, std::size_t elsewhere) {
   return static_cast<std::int32_t>(
       std::max<std::int64_t>(std::int64_t{min_members} - static_cast<std::int64_t>(elsewhere), 1));

@@ -51,6 +51,9 @@ struct JobPlan {
 JobPlan plan_job(const std::vector<Member>& members, const JobKnowledge& known,
                  std::int32_t min_members);
 
+// Whether a gang whose job runs must not begin: none of it has, and fewer are left than it takes.
+bool is_too_few_to_begin(const std::vector<Member>& members, std::int32_t min_members);
+
 // How many pods it takes to go on with a gang: of one of which some are at work in other jobs, the
 // rest makes it whole.
 std::int32_t least_of(std::int32_t min_members, std::size_t elsewhere);

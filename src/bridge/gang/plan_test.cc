@@ -117,6 +117,16 @@ TEST(GangPlan, ASuspendedJobEndsOnceItsPodsHave) {
   EXPECT_TRUE(plan_job({member("a", PodStage::kOver)}, state, 1).cancel);
 }
 
+TEST(GangPlan, AGangThatIsNoLongerWholeDoesNotBeginAndOneThatHasBegunGoesOn) {
+  std::vector<Member> members = {member("a", PodStage::kWaiting), member("b", PodStage::kGone)};
+  EXPECT_TRUE(is_too_few_to_begin(members, 2));
+  EXPECT_FALSE(is_too_few_to_begin(members, 1));
+  for (const PodStage begun : {PodStage::kRunning, PodStage::kEnding, PodStage::kOver}) {
+    members[1].stage = begun;
+    EXPECT_FALSE(is_too_few_to_begin(members, 2));
+  }
+}
+
 TEST(GangPlan, AGangIsWholeWithThoseOfItThatAreAtWork) {
   EXPECT_EQ(least_of(4, 0), 4);
   EXPECT_EQ(least_of(4, 3), 1);

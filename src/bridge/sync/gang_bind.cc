@@ -15,6 +15,7 @@
 namespace mainspring::bridge {
 
 using control::EventType;
+using control::Key;
 using control::Requeue;
 
 namespace {
@@ -76,6 +77,35 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   note.hindered.reset();
   note.wants_volumes.reset();
   co_return co_await all_bound(id, all.front());
+}
+
+// One may have been deleted just as Slurm started the job. The rest would wait for it on its nodes,
+// so they go back to where they wait for another.
+Task<Result<std::optional<Requeue>>> GangSync::stop_if_broken(Key key, JobPtr job, Roll roll,
+                                                              std::size_t elsewhere) {
+  const auto owners = owners_in(*job);
+  const std::size_t named = owners ? owners->pods.size() : 0;
+  if (roll.waiting.size() >= named || !roll.others.empty()) co_return std::optional<Requeue>();
+  if (!is_too_few_to_begin(roll.members, static_cast<std::int32_t>(named))) {
+    co_return std::optional<Requeue>();
+  }
+  const auto facts = co_await roots_.find(GangRef::parse(key.name), roll.waiting.front());
+  if (!facts && facts.error().code() != Code::kNotFound) {
+    MS_CO_TRY(const Requeue next, co_await cannot_bind(job->id, roll.waiting, {}, facts.error()));
+    co_return std::optional(next);
+  }
+  // Whoever has no PodGroup any more needs nobody.
+  const bool alone = !facts || facts->not_served;
+  const std::int32_t least = alone ? 1 : least_of(facts->shape.min_members, elsewhere);
+  if (!is_too_few_to_begin(roll.members, least)) co_return std::optional<Requeue>();
+  Pods bound;
+  MS_CO_CHECK(co_await look_who_is_bound(&roll.waiting, &bound));
+  if (!bound.empty()) co_return std::optional(Requeue{kTryAgain});
+  const std::string why =
+      fmt::format("{} of the {} pods that it takes are left", roll.waiting.size(), least);
+  MS_CO_TRY(const Requeue next,
+            co_await give_up(job->id, std::move(roll.waiting), {}, Error(Code::kConflict, why)));
+  co_return std::optional(next);
 }
 
 Task<Result<GangSync::NodeOf>> GangSync::find_nodes(JobPtr job, Pods unbound, Pods all) {

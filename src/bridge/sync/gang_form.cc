@@ -229,7 +229,15 @@ Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
   Note& note = follow(job);
   note.sent = std::move(made.parts);
   note.asked = world_.manager.executor().now();
-  if (record && record->state.holds_resources()) co_return co_await place(record, pods, pods);
+  if (record && record->state.holds_resources()) {
+    // One that was deleted meanwhile may be one too few.
+    const bool whole = std::all_of(pods.begin(), pods.end(), [this](const PodPtr& pod) {
+      const auto now = world_.pods.get(pod->meta.ns, pod->meta.name);
+      return now && now->meta.uid == pod->meta.uid && !now->meta.deleting();
+    });
+    if (!whole) co_return Requeue{Duration::zero()};
+    co_return co_await place(record, pods, pods);
+  }
   MS_CO_CHECK(co_await for_all(
       pods, [this, job](PodPtr pod) { return mark_pod(&world_, std::move(pod), job, ""); }));
   tasks_.spawn(wait_closely(job));

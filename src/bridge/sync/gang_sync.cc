@@ -393,6 +393,8 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
   if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job));
   MS_CO_CHECK(co_await let_go(std::move(plan.let_go)));
   if (!plan.bind.empty()) {
+    MS_CO_TRY(const auto stopped, co_await stop_if_broken(key, known.job, roll, elsewhere));
+    if (stopped) co_return *stopped;
     co_return co_await place(known.job, std::move(plan.bind), roll.at_work());
   }
   if (plan.waiting) {

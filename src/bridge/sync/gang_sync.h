@@ -137,6 +137,10 @@ class GangSync {
   Task<Result<JobPtr>> update(JobPtr job, Pods pods, Gang wanted);
   Task<Result<control::Requeue>> say_why(JobPtr job, Pods pods);
   Task<Result<control::Requeue>> place(JobPtr job, Pods unbound, Pods all);
+  // What to do next where the gang of a job that has just started is no longer whole; nothing where
+  // it may begin.
+  Task<Result<std::optional<control::Requeue>>> stop_if_broken(control::Key key, JobPtr job,
+                                                               Roll roll, std::size_t elsewhere);
   JobPlan plan_of(const std::vector<Member>& members, const JobKnowledge& known,
                   std::int32_t min_members) const;
   // Which node each pod gets, by UID; of a het job each one of its part's.
