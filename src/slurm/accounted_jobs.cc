@@ -18,6 +18,10 @@ std::string difference(const DbJobUpdate& asked, const DbJob& is) {
         text_difference("extra", asked.extra, is.extra)}) {
     if (!found.empty()) return found;
   }
+  if (asked.derived_exit_code && is.derived_exit_code.value_or(0) != *asked.derived_exit_code) {
+    return fmt::format("derived_exit_code is {}, not {}", is.derived_exit_code.value_or(0),
+                       *asked.derived_exit_code);
+  }
   return {};
 }
 

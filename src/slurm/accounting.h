@@ -250,6 +250,7 @@ struct DbJob {
   std::int64_t submit_time = 0, eligible_time = 0, start_time = 0, end_time = 0, elapsed = 0,
                suspended = 0;
   Number time_limit, priority, exit_code, exit_signal;  // time_limit in minutes.
+  Number derived_exit_code;                             // The highest of what ran in it.
   std::int64_t array_job_id = 0, het_job_id = 0;
   Number array_task_id;
   std::vector<TresRecord> tres_allocated, tres_requested;
@@ -270,6 +271,7 @@ constexpr auto json_fields(json::Tag<DbJob>) {
             field("end", &D::end_time), field("start", &D::start_time),
             field("submission", &D::submit_time), field("suspended", &D::suspended),
             field("limit", &D::time_limit)),
+      group("derived_exit_code", field("return_code", &D::derived_exit_code)),
       group("exit_code", field("return_code", &D::exit_code),
             group("signal", field("id", &D::exit_signal))),
       field("extra", &D::extra), field("flags", &D::flags), field("group", &D::group),

@@ -132,6 +132,12 @@ Value to_json(const DbJobUpdate& update) {
   add(comment, "system", update.system_comment);
   add_object(out, "comment", std::move(comment));
   add(out, "extra", update.extra);
+  if (update.derived_exit_code) {
+    // Read as an exit code, and written as wait() has it, where 3 would be a signal.
+    constexpr int kExitBits = 8;
+    const auto status = std::int64_t{*update.derived_exit_code} << kExitBits;
+    out["derived_exit_code"] = Value::object({{"return_code", to_json(Number(status))}});
+  }
   return out;
 }
 

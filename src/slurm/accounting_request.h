@@ -77,6 +77,7 @@ json::Value to_json(const UserAssociation& request);
 // POST slurmdb job/{id}: what may be changed of a job that is over.
 struct DbJobUpdate {
   std::optional<std::string> admin_comment, comment, system_comment, extra;
+  std::optional<std::int32_t> derived_exit_code;
 };
 json::Value to_json(const DbJobUpdate& update);
 // The body of POST slurmdb jobs/: the same for all of them.

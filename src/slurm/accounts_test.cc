@@ -249,6 +249,19 @@ TEST_F(AccountingTest, APastJobIsCommentedOn) {
   EXPECT_EQ(code_of(run(accounting().update_job(JobId(9999), update))), Code::kNotFound);
 }
 
+TEST_F(AccountingTest, APastJobGetsAnExitCode) {
+  answer();
+  answer(R"({"jobs":[{"job_id":4,"derived_exit_code":{"return_code":{"set":true,"number":3}}}]})");
+  const DbJobUpdate update{.derived_exit_code = 3};
+  EXPECT_TRUE(run(accounting().update_job(JobId(4), update)));
+  EXPECT_EQ(body(0), *json::parse(R"({"derived_exit_code":{"return_code":)"
+                                  R"({"set":true,"infinite":false,"number":768}}})"));
+  answer();
+  answer(R"({"jobs":[{"job_id":4,"derived_exit_code":{"return_code":{"set":true,"number":0}}}]})");
+  EXPECT_THAT(why(run(accounting().update_job(JobId(4), update))),
+              HasSubstr("derived_exit_code is 0, not 3"));
+}
+
 TEST_F(AccountingTest, PastJobsAreCommentedOnTogether) {
   answer(R"({"results":["4","5"],"errors":[],"warnings":[]})");
   answer(R"({"jobs":[{"job_id":4,"comment":{"job":"checked"}}]})");

@@ -122,8 +122,11 @@ struct Sent {
 
 std::vector<Sent> accounting_requests() {
   const JobId job(1);
-  const DbJobUpdate comment{
-      .admin_comment = "1", .comment = "1", .system_comment = "1", .extra = "1"};
+  const DbJobUpdate comment{.admin_comment = "1",
+                            .comment = "1",
+                            .system_comment = "1",
+                            .extra = "1",
+                            .derived_exit_code = 1};
   AssociationSpec association{.account = "1", .cluster = "1", .user = "1"};
   association.partition = association.parent_account = association.default_qos =
       association.comment = "1";

@@ -255,10 +255,13 @@ class Limits(BridgeTest):
 
     cluster = "bridge-limits"
     slurm_flags = ("--accounting",)
-    slurm_lines = ("AccountingStorageEnforce=associations,limits,qos",)
+    slurm_lines = (
+        "AccountingStorageEnforce=associations,limits,qos",
+        "AccountingStoreFlags=job_comment",
+    )
     config = """
 identities:
-  "*": {user: alice, account: test}
+  "*": {user: alice}
 """
 
     @classmethod
@@ -278,6 +281,29 @@ identities:
         (pod,) = self.wait_bound("b")
         self.assertEqual(self.job_id("b"), str(job["job_id"]))
         self.assertTrue(pod["spec"]["nodeName"])
+
+    def test_16e_an_account_that_slurm_does_not_know_is_said_in_clear_words(self):
+        self.pod("p", annotations={f"{JOB}account": "nobodys"})
+        self.wait_says("p", "account")
+        notes = lambda: [e["note"] for e in self.api.events(self.ns, "SlurmRefused")]  # noqa: E731
+        self.wait(lambda: any("account" in note for note in notes()), lambda: f"{notes()}")
+        self.assertEqual(self.live_jobs(), [])
+        self.api.annotate("Pod", self.ns, "p", {f"{JOB}account": "test", f"{JOB}qos": "normal"})
+        self.wait_bound("p")
+        job = self.job(self.job_id("p"))
+        self.assertEqual([job["account"], job["qos"]], ["test", "normal"])
+
+    def test_24i_the_exit_code_of_a_pod_is_in_accounting(self):
+        self.pod("p")
+        self.wait_bound("p")
+        self.wait(lambda: self.get("p")["status"]["phase"] == "Running", "it runs")
+        number = self.job_id("p")
+        self.finish("p", 3)
+        self.wait_ended(number)
+        sacct = ["sacct", "-X", "-n", "-P", "-j", number, "-o", "DerivedExitCode,Comment"]
+        said = lambda: self.slurm.instance.sandbox.output(sacct).strip()  # noqa: E731
+        self.wait(lambda: said().startswith("3:0|"), lambda: f"sacct says {said()}")
+        self.assertIn("exit code 3", said())
 
 
 if __name__ == "__main__":

@@ -337,10 +337,12 @@ TEST_F(SlurmAccounting, PastJobsAreCommentedOn) {
   EXPECT_EQ(code_of(run(accounting().update_job(JobId(999999), update))), Code::kNotFound);
   update.admin_comment = "both";
   update.extra = "more";
+  update.derived_exit_code = 3;
   const auto changed = must(accounting().update_jobs({first, second}, update));
   ASSERT_EQ(changed.size(), 2U);
   EXPECT_EQ(changed[1].admin_comment, "both");
   EXPECT_EQ(changed[1].extra, "more");
+  EXPECT_EQ(changed[1].derived_exit_code.value_or(0), 3);
   EXPECT_EQ(code_of(run(accounting().update_jobs({first, JobId(999999)}, update))),
             Code::kNotFound);
 }

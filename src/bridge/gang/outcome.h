@@ -22,6 +22,7 @@ class Outcome {
 
   // That one pod ran and ended well is what the job's own record shows.
   bool is_worth_telling() const { return seen_.size() > 1 || failed_ > 0 || restarts_ > 0; }
+  int exit_code() const { return exit_code_; }
   // "pod ns/a failed with exit code 137: OOMKilled; of 4 pods 3 succeeded; 2 restarts; 311 s".
   std::string text() const;
 

@@ -64,8 +64,10 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
                      fmt::format("job {} is another's by now: it is not ended", job.text()));
     }
   }
+  int exit_code = 0;
   if (const auto note = notes_.find(job); note != notes_.end()) {
     const Outcome& outcome = note->second.outcome;
+    exit_code = outcome.exit_code();
     // How a job ends that we end is no news.
     unfollow(job);
     if (outcome.is_worth_telling()) {
@@ -89,6 +91,7 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
       co_return fail(std::move(cancelled).error());
     }
   }
+  exit_codes_.add(job, exit_code);
   co_return Result<void>();
 }
 

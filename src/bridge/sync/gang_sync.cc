@@ -50,6 +50,7 @@ GangSync::GangSync(World& world, Tenants& tenants)
       volumes_(world),
       devices_(world),
       submission_(world),
+      exit_codes_(world),
       lost_(world),
       limit_(world.manager.executor().clock(),
              {.percent = static_cast<std::size_t>(world.options.ended_percent), .few = kFewEnded}),

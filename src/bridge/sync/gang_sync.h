@@ -23,6 +23,7 @@
 #include "bridge/gang/plan.h"
 #include "bridge/nodes/removal_limit.h"
 #include "bridge/nodes/tenants.h"
+#include "bridge/sync/exit_codes.h"
 #include "bridge/sync/lost_nodes.h"
 #include "bridge/sync/recent_writes.h"
 #include "bridge/sync/roots.h"
@@ -207,6 +208,7 @@ class GangSync {
   Volumes volumes_;
   DeviceClaims devices_;
   Submission submission_;
+  ExitCodes exit_codes_;
   LostNodes lost_;
   RemovalLimit limit_;  // Of jobs that end with pods at work.
   Store<kube::Pod>::IndexId by_gang_, by_job_, by_node_;
