@@ -1,7 +1,8 @@
 // The whole bridge, with more work than there is room for, while everything goes wrong: calls are
 // late, refused, lost and doubled, slurmctld and slurmrestd go away, the bridge is killed, people
-// cancel jobs, delete pods and cordon nodes. What must never happen is judged where it would
-// (bridge_safety.h); what must be true in the end is checked here.
+// cancel jobs, delete pods and cordon nodes, Slurm preempts and suspends, Nodes vanish with their
+// machine or without. What must never happen is judged where it would (bridge_safety.h); what must
+// be true in the end is checked here.
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -25,11 +26,7 @@ bool is_terminal(const json::Value& pod) {
 class Story {
  public:
   explicit Story(std::uint64_t seed) : world_(seed) {
-    for (int i = 0; i < kNodes; ++i) {
-      world_.add_node(fmt::format("n{}", i));
-      world_.patch(fmt::format("/api/v1/nodes/n{}", i),
-                   fmt::format(R"({{"metadata":{{"labels":{{"pool":"{}"}}}}}})", pool(i)));
-    }
+    for (int i = 0; i < kNodes; ++i) add_node(i);
   }
 
   // What went wrong; empty: nothing.
@@ -60,6 +57,14 @@ class Story {
   // Two nodes for the first pods of mixed gangs, the rest for their others.
   static const char* pool(int node) { return node < 2 ? "a" : "b"; }
 
+  void add_node(int number) {
+    const std::string name = fmt::format("n{}", number);
+    world_.kubelet.bring_back(name);
+    world_.add_node(name);
+    world_.patch("/api/v1/nodes/" + name,
+                 fmt::format(R"({{"metadata":{{"labels":{{"pool":"{}"}}}}}})", pool(number)));
+  }
+
   bool fine() const { return world_.safety.violation().empty(); }
   void person(const std::string& what) { world_.safety.note("person: " + what); }
   SlurmModel& model() { return world_.slurm.model(); }
@@ -69,7 +74,7 @@ class Story {
   }
 
   void act() {
-    const auto kind = world_.chance.below(19);
+    const auto kind = world_.chance.below(23);
     if (!world_.alive() && world_.one_in(3)) return world_.start();
     switch (kind) {
       case 0:
@@ -97,6 +102,11 @@ class Story {
         return double_job();
       case 13:
         return relabel_pod();
+      case 14:
+      case 15:
+        return take_nodes();
+      case 16:
+        return toggle_node();
       case 11:
         add_pods();
         world_.pass(milliseconds(world_.chance.below(400)));
@@ -130,6 +140,39 @@ class Story {
     const std::uint32_t id = any(live);
     person(fmt::format("scancel {}", id));
     static_cast<void>(model().cancel(id));
+  }
+  void take_nodes() {
+    if (!world_.slurm.controller_up()) return;
+    std::vector<std::uint32_t> at_work;
+    for (const auto& [id, job] : model().jobs()) {
+      if (job.state == SlurmJob::State::kRunning) at_work.push_back(id);
+    }
+    if (at_work.empty()) return;
+    const std::uint32_t id = any(at_work);
+    const bool ends = world_.one_in(2);
+    person(fmt::format("a better job {} {}", ends ? "preempts" : "suspends", id));
+    if (ends) return model().preempt(id);
+    model().suspend(id);
+  }
+  // The Node goes with its machine, or its kubelet makes it anew soon.
+  void toggle_node() {
+    const auto number = static_cast<int>(world_.chance.below(kNodes));
+    const std::string name = fmt::format("n{}", number);
+    if (missing_.erase(number) > 0) {
+      person(name + " is there again");
+      return add_node(number);
+    }
+    if (!missing_.empty()) return;
+    const bool lost = world_.one_in(2);
+    person(fmt::format("deletes Node {}{}", name, lost ? ", whose machine is gone" : ""));
+    ask_kube(world_.api, http::Method::kDelete, "/api/v1/nodes/" + name, "");
+    cordoned_.erase(name);
+    if (lost) {
+      missing_.insert(number);
+      return world_.kubelet.lose(name);
+    }
+    world_.pass(milliseconds(world_.chance.below(20'000)));
+    add_node(number);
   }
   // A request that was sent long ago and had got lost arrives after all.
   void double_job() {
@@ -179,7 +222,9 @@ class Story {
                                             "scheduling.x-k8s.io/pod-group", name));
   }
   void toggle_cordon() {
-    const std::string name = fmt::format("n{}", world_.chance.below(kNodes));
+    const auto number = static_cast<int>(world_.chance.below(kNodes));
+    if (missing_.contains(number)) return;
+    const std::string name = fmt::format("n{}", number);
     const bool on = cordoned_.erase(name) == 0;
     if (on) cordoned_.insert(name);
     person(fmt::format("{} {}", on ? "cordons" : "uncordons", name));
@@ -259,6 +304,8 @@ class Story {
       world_.patch("/api/v1/nodes/" + name, R"({"spec":{"unschedulable":null}})");
     }
     cordoned_.clear();
+    for (const int number : missing_) add_node(number);
+    missing_.clear();
   }
 
   // It may take a while until nothing is wrong, but not for ever.
@@ -354,6 +401,7 @@ class Story {
 
   BridgeWorld world_;
   std::set<std::string> cordoned_;
+  std::set<int> missing_;  // Nodes.
   std::vector<Group> groups_;
   int named_ = 0;
 };

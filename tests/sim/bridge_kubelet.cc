@@ -23,11 +23,25 @@ bool BridgeKubelet::over(std::string_view uid) const {
 
 void BridgeKubelet::lose(std::string_view node) {
   on_note(fmt::format("kubelet: {} is lost", node));
+  lost_.emplace(node);
   for (auto& [uid, life] : lives_) {
     if (life.node != node) continue;
     life.stage = Stage::kReported;
     life.removed = true;
   }
+}
+
+void BridgeKubelet::bring_back(std::string_view node) {
+  if (lost_.erase(std::string(node)) == 0) return;
+  on_note(fmt::format("kubelet: {} is back", node));
+  for (auto& [uid, life] : lives_) {
+    if (life.node != node) continue;
+    life.stage = Stage::kEnded;
+    life.exit_code = 137;
+    life.removed = false;
+    life.due = in(seconds(3));
+  }
+  seen_ = 0;
 }
 
 TimePoint BridgeKubelet::in(Duration most) {
@@ -53,6 +67,10 @@ void BridgeKubelet::look_at(const json::Value& pod) {
     life.path = fmt::format("/api/v1/namespaces/{}/pods/{}", namespace_of(pod), name_of(pod));
     life.node = text_at(pod, "/spec/nodeName");
     life.due = in(seconds(3));
+    if (lost_.contains(life.node)) {
+      life.stage = Stage::kReported;
+      life.removed = true;
+    }
   }
   const bool deleting = is_being_deleted(pod);
   if (deleting && life.stage == Stage::kRunning && !life.stopping && !linger_) stop(life);

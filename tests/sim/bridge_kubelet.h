@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -38,6 +39,8 @@ class BridgeKubelet {
   }
   // The machine is gone, with all that ran there; nobody says so.
   void lose(std::string_view node);
+  // It is there again, as new: its kubelet finds nothing of what it is told to have running.
+  void bring_back(std::string_view node);
 
   // Whether the containers of a pod that was bound have all ended, or never will have begun.
   bool over(std::string_view uid) const;
@@ -69,6 +72,7 @@ class BridgeKubelet {
   std::uint64_t seen_ = 0;
   TimePoint next_{};
   std::map<std::string, Life, std::less<>> lives_;  // By UID.
+  std::set<std::string, std::less<>> lost_;         // Nodes.
 };
 
 }  // namespace mainspring::sim

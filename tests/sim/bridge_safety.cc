@@ -194,7 +194,8 @@ BridgeSafety::BridgeSafety(net::Executor& executor, KubeApi& kube, SlurmApi& slu
       slurm_(std::make_unique<SlurmWire>(*this)) {
   kubelet_.on_note = [this](const std::string& line) { note(line); };
   slurm_api_.model().on_change([this](const SlurmJob& job) {
-    constexpr const char* kNames[] = {"waits", "runs", "is cancelled", "is over time", "failed"};
+    constexpr const char* kNames[] = {"waits",        "runs",   "is suspended", "is cancelled",
+                                      "is over time", "failed", "is preempted"};
     note(fmt::format("slurm: job {} {} {}", job.id, kNames[static_cast<int>(job.state)],
                      fmt::join(job.nodes, ",")));
   });
@@ -314,10 +315,13 @@ void BridgeSafety::judge_deletion(const std::string& key, const json::Value& opt
   if (!live || text_at(options, "/preconditions/uid") != uid_of(*live)) return;
   const std::uint32_t id = part_for(slurm_api_.model(), job_of_pod(*live), uid_of(*live));
   if (id == 0) return violate(fmt::format("{} is deleted without a job that ended", key));
-  if (living_job(id) != nullptr) {
+  // One that is suspended lives, but has nothing for its pods.
+  const SlurmJob* const job = living_job(id);
+  if (job != nullptr && job->state != SlurmJob::State::kSuspended) {
     violate(fmt::format("{} is deleted while its job {} lives", key, id));
   }
-  if (ended_by_bridge_.contains(id)) {
+  // Of a node that was lost and is back nothing has outlived it.
+  if (ended_by_bridge_.contains(id) && !kubelet_.over(uid_of(*live))) {
     violate(fmt::format("{} is deleted for job {}, which the bridge itself ended", key, id));
   }
 }
@@ -392,8 +396,9 @@ void BridgeSafety::look(bool bridge, bool slurm) {
       violate(fmt::format("{} is gone while its containers may run", one.name));
     }
     const SlurmNode* const node = slurm_api_.model().node(one.node);
-    if (now < steady_from_ || living_job(one.job) != nullptr || node == nullptr || node->drain)
-      continue;
+    const SlurmJob* const job = living_job(one.job);
+    const bool has_it = job != nullptr && job->state != SlurmJob::State::kSuspended;
+    if (now < steady_from_ || has_it || node == nullptr || node->drain) continue;
     const auto before = open_.find(one.node);
     open.emplace(one.node, before == open_.end() ? now : before->second);
     if (open.at(one.node) + kRace < now) {

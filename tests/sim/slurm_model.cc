@@ -403,7 +403,7 @@ void SlurmModel::end(SlurmJob& job, SlurmJob::State state) {
     want_schedule();
   }
   job.state = state;
-  job.ended = seconds_now();
+  if (job.over()) job.ended = seconds_now();
   job_changed(job);
 }
 
@@ -424,6 +424,14 @@ SlurmModel::Refused SlurmModel::cancel(std::uint32_t id) {
     if (!part->over()) end(*part, SlurmJob::State::kCancelled);
   }
   return std::nullopt;
+}
+
+void SlurmModel::take_nodes(std::uint32_t id, SlurmJob::State state) {
+  const auto it = jobs_.find(id);
+  if (it == jobs_.end()) return;
+  for (SlurmJob* const part : parts_of(it->second)) {
+    if (part->state == SlurmJob::State::kRunning) end(*part, state);
+  }
 }
 
 SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& change) {

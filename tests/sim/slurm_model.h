@@ -58,7 +58,15 @@ struct SlurmPartition {
 };
 
 struct SlurmJob {
-  enum class State : std::uint8_t { kPending, kRunning, kCancelled, kTimeout, kNodeFail };
+  enum class State : std::uint8_t {
+    kPending,
+    kRunning,
+    kSuspended,
+    kCancelled,
+    kTimeout,
+    kNodeFail,
+    kPreempted,
+  };
   std::uint32_t id = 0;
   std::uint32_t leader = 0;  // Of the het job that it is a part of; 0: of none.
   State state = State::kPending;
@@ -72,7 +80,7 @@ struct SlurmJob {
   std::int64_t submitted = 0, started = 0, ended = 0;  // Unix seconds; 0: not yet.
   std::vector<std::string> nodes;
 
-  bool over() const { return state > State::kRunning; }
+  bool over() const { return state > State::kSuspended; }
 };
 
 struct SlurmReservation {
@@ -135,6 +143,10 @@ class SlurmModel {
   // A node that it requires is drained, down or reserved.
   bool must_wait(const SlurmJob& job) const;
   Refused cancel(std::uint32_t id);
+  // What Slurm itself does to a job that runs, in favour of others: ends it, or takes its nodes
+  // from it and leaves it where it is. Nothing where it does not run.
+  void preempt(std::uint32_t id) { take_nodes(id, SlurmJob::State::kPreempted); }
+  void suspend(std::uint32_t id) { take_nodes(id, SlurmJob::State::kSuspended); }
   struct JobChange {
     std::optional<bool> hold;
     std::optional<std::string> admin_comment, comment, extra;
@@ -187,6 +199,7 @@ class SlurmModel {
   void start(SlurmJob& job, std::vector<std::string> nodes);
   void end(SlurmJob& job, SlurmJob::State state);
   void fail_jobs_on(const std::string& node);
+  void take_nodes(std::uint32_t id, SlurmJob::State state);
   void schedule();
   void want_schedule();
   std::optional<WallTime> next_due() const;

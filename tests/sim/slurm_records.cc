@@ -28,12 +28,16 @@ std::string_view state_name(SlurmJob::State state) {
       return "PENDING";
     case SlurmJob::State::kRunning:
       return "RUNNING";
+    case SlurmJob::State::kSuspended:
+      return "SUSPENDED";
     case SlurmJob::State::kCancelled:
       return "CANCELLED";
     case SlurmJob::State::kTimeout:
       return "TIMEOUT";
     case SlurmJob::State::kNodeFail:
       return "NODE_FAIL";
+    case SlurmJob::State::kPreempted:
+      return "PREEMPTED";
   }
   return "";
 }
