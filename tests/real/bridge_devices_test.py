@@ -108,6 +108,31 @@ class Devices(BridgeTest):
         (node,) = self.slurm.call(f"resources/{self.job_id(pod)}")["nodes"]
         return node
 
+    def test_11_gpus_of_a_device_plugin_go_by_their_number(self):
+        self.kubelet.make_external("plugin")
+        self.addCleanup(self.api.delete, "Node", None, "plugin")
+        amounts = {"nvidia.com/gpu": "4"}
+        status = {"status": {"capacity": amounts, "allocatable": amounts}}
+        self.api.patch("Node", None, "plugin", status, sub="status")
+        gres = lambda: self.slurm.nodes().get("plugin", {}).get("gres", "")  # noqa: E731
+        self.wait(lambda: "gpu" in gres() and ":4" in gres(), lambda: f"GPUs in Slurm: {gres()}")
+        for name in ("a", "b", "c"):
+            spec = pod_spec()
+            spec["containers"][0]["resources"]["limits"] = {"nvidia.com/gpu": "2"}
+            meta = {"name": name, "namespace": self.ns, "annotations": SHARED}
+            self.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+            if name != "c":
+                (pod,) = self.wait_bound(name)
+                self.assertEqual(pod["spec"]["nodeName"], "plugin")
+        job = self.job(self.job_id("a"))
+        self.assertEqual(job["tres_per_node"].replace("=", ":"), "gres/gpu:2")
+        # Four are given out.
+        self.wait_says("c", "Resources")
+        self.wait(lambda: self.get("a")["status"]["phase"] == "Running", "it runs")
+        self.finish("a")
+        self.wait_bound("c")
+        self.assertEqual(self.claims(), [])
+
     def test_12_a_gpu_is_the_one_that_slurm_allocated(self):
         self.assertEqual(self.slurm.node("n1")["gres"], f"gpu:{GPU}:2")
         self.device_pod("a", GPU, 1)

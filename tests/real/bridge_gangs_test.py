@@ -43,19 +43,34 @@ class Gangs(BridgeTest):
             name = f"vllm-{number}" + (f"-{worker}" if worker else "")
             self.pod(name, labels=labels)
 
-    def test_05_a_pod_of_a_job_set_takes_the_sets_annotations(self):
+    def test_05_the_pods_of_a_job_set_are_jobs_that_take_its_annotations(self):
+        replicated = [{"name": name, "replicas": 1} for name in "abcd"]
+        replicated[1]["dependsOn"] = [{"name": "a", "status": "Ready"}]
         made = self.make(
-            "JobSet", "jobset.x-k8s.io/v1alpha2", "set", {}, {f"{JOB}job-name": "of-the-set"}
+            "JobSet",
+            "jobset.x-k8s.io/v1alpha2",
+            "set",
+            {"replicatedJobs": replicated},
+            {f"{JOB}job-name": "of-the-set", f"{JOB}exclusive": "false"},
         )
         owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set"}
         owner |= {"uid": made["metadata"]["uid"], "controller": True}
-        meta = {"name": "set-workers-0", "namespace": self.ns, "ownerReferences": [owner]}
-        meta["annotations"] = {f"{JOB}job-name": "of-the-job"}
         template = {"metadata": {}, "spec": pod_spec()}
-        spec = {"parallelism": 2, "completions": 2, "template": template}
-        self.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec})
-        self.wait(lambda: len(self.live_jobs()) == 2, lambda: f"two jobs: {self.live_jobs()}")
-        self.assertEqual({job["name"] for job in self.live_jobs()}, {"of-the-set"})
+        spec = {"parallelism": 4, "completions": 4, "template": template}
+        jobs = []
+        # Its controller makes the second when the first is ready.
+        for name in "abcd":
+            meta = {"name": f"set-{name}-0", "namespace": self.ns, "ownerReferences": [owner]}
+            meta["annotations"] = {f"{JOB}job-name": "of-the-job"}
+            body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+            self.api.create(body)
+            count = len(jobs) + 4
+            jobs = self.wait(
+                lambda count=count: len(found := self.live_jobs()) == count and found,
+                lambda count=count: f"{count} jobs: {len(self.live_jobs())}",
+            )
+        self.assertEqual({job["name"] for job in jobs}, {"of-the-set"})
+        self.assertEqual({job["node_count"]["number"] for job in jobs}, {1})
 
     def test_06_a_leader_and_its_workers_are_one_job(self):
         self.make(
@@ -108,6 +123,39 @@ class Gangs(BridgeTest):
             == ["True"],
             lambda: f"the PodGroup knows: {self.api.get('PodGroup', self.ns, 'train')}",
         )
+
+    def test_09f_the_workload_says_more_than_the_job_and_that_more_than_the_group(self):
+        template = {"name": "workers", "schedulingPolicy": {"gang": {"minCount": 2}}}
+        self.make(
+            "Workload",
+            "scheduling.k8s.io/v1alpha2",
+            "train",
+            {"podGroupTemplates": [template]},
+            {f"{JOB}timelimit": "6"},
+        )
+        source = {"podGroupTemplateName": "workers", "workloadName": "train"}
+        self.make(
+            "PodGroup",
+            "scheduling.k8s.io/v1alpha2",
+            "ring",
+            {
+                "podGroupTemplateRef": {"workload": source},
+                "schedulingPolicy": {"gang": {"minCount": 2}},
+            },
+            {f"{JOB}{key}": "4" for key in ("timelimit", "job-name", "cpu-per-task")},
+        )
+        meta = {"name": "sweep", "namespace": self.ns}
+        meta["annotations"] = {f"{JOB}timelimit": "5", f"{JOB}job-name": "of-the-job"}
+        group = {"schedulingGroup": {"podGroupName": "ring"}}
+        spec = {"parallelism": 2, "completions": 2}
+        spec["template"] = {"metadata": {}, "spec": pod_spec(more=group)}
+        self.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec})
+        pods = lambda: self.api.all("Pod", self.ns, labelSelector="job-name=sweep")  # noqa: E731
+        self.wait(lambda: len(pods()) == 2, "two pods")
+        job = self.one_job(*(pod["metadata"]["name"] for pod in pods()))
+        self.assertEqual(job["time_limit"]["number"], 6)
+        self.assertEqual(job["name"], "of-the-job")
+        self.assertEqual(job["cpus_per_task"]["number"], 4)
 
     def test_09b_a_whole_job_starts_as_one(self):
         template = {"metadata": {"annotations": {GANG: "Job"}}, "spec": pod_spec()}

@@ -1,7 +1,9 @@
 """How pods get nodes from Slurm: the scheduling scenarios, by their numbers, against a real API server and a
 real slurmctld. What upstream does otherwise is said beside the case."""
 
+import json
 import unittest
+from pathlib import Path
 
 from bridge_harness import (
     FINALIZER,
@@ -19,7 +21,10 @@ COSCHEDULING = definition("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgro
 
 class Scheduling(BridgeTest):
     cluster = "bridge-sched"
-    slurm_lines = ("PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",)
+    slurm_lines = (
+        "PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",
+        "Licenses=matlab:2",
+    )
 
     @classmethod
     def install(cls):
@@ -75,14 +80,25 @@ class Scheduling(BridgeTest):
         self.stays(lambda: not self.jobs() and not self.job_id("p"), "no job")
 
     def test_04_the_pods_of_a_job_are_jobs_of_their_own(self):
-        self.owned_job("work", 3, {f"{JOB}account": ""}, parallelism=2, activeDeadlineSeconds=90)
-        self.wait(
-            lambda: len(self.live_jobs()) == 2 and all(p["spec"].get("nodeName") for p in self.pods_of("work")),
-            lambda: f"two jobs for two pods: {self.live_jobs()}",
-        )  # fmt: skip
+        named = {f"{JOB}job-name": "of-the-job"}
+        self.owned_job("work", 3, named, parallelism=2, activeDeadlineSeconds=90)
+        pods = lambda: [p for p in self.pods_of("work") if p["spec"].get("nodeName")]  # noqa: E731
+        self.wait(lambda: len(pods()) == 2, lambda: f"two pods have nodes: {self.pods_of('work')}")
+        self.assertEqual(len(self.live_jobs()), 2)
         for job in self.live_jobs():
             # Not the 99 of the template.
             self.assertEqual(job["time_limit"]["number"], 2)
+            self.assertEqual(job["name"], "of-the-job")
+        first = pods()[0]["metadata"]["name"]
+        self.wait(lambda: self.get(first)["status"]["phase"] == "Running", "it runs")
+        self.finish(first)
+        self.wait(lambda: len(pods()) == 3, lambda: f"the third has a node: {self.pods_of('work')}")
+        self.assertEqual(len({pod["metadata"]["labels"][JOB_ID] for pod in pods()}), 3)
+
+    def test_04b_a_job_without_a_deadline_has_no_time_limit(self):
+        self.owned_job("work", 1)
+        job = self.wait(lambda: self.live_jobs(), "a job")[0]
+        self.assertTrue(job["time_limit"]["infinite"], job["time_limit"])
 
     def test_07_a_pod_group_starts_when_it_is_whole(self):
         self.pod_group("g", 2)
@@ -105,10 +121,17 @@ class Scheduling(BridgeTest):
         self.wait_ended(number)
 
     def test_08_a_pod_group_that_is_over_takes_no_more_pods(self):
-        self.pod_group("g", 1, phase="Finished")
-        self.pod("a", labels={"scheduling.x-k8s.io/pod-group": "g"})
-        self.wait_says("a", "PodGroup g", "over")
+        for phase in ("Running", "Unknown", "Failed", "Finished"):
+            name = phase.lower()
+            self.pod_group(name, 1, phase=phase)
+            self.pod(f"of-{name}", labels={"scheduling.x-k8s.io/pod-group": name})
+            self.wait_says(f"of-{name}", f"PodGroup {name}", "over")
         self.assertEqual(self.jobs(), [])
+        for phase in ("Pending", "Scheduling"):
+            name = phase.lower()
+            self.pod_group(name, 1, phase=phase)
+            self.pod(f"of-{name}", labels={"scheduling.x-k8s.io/pod-group": name})
+            self.wait_bound(f"of-{name}")
 
     def test_10_pods_of_other_owners_take_their_annotations(self):
         meta = {"name": "r", "namespace": self.ns, "annotations": {f"{JOB}job-name": "of-set"}}
@@ -135,6 +158,63 @@ class Scheduling(BridgeTest):
             "the orphan says why it waits",
         )
 
+    def limited_access(self) -> Path:
+        """A kubeconfig that may do all that the bridge needs, and knows nothing of Deployments."""
+        rules = [
+            {"apiGroups": [group], "resources": ["*"], "verbs": ["*"]}
+            for group in (
+                *("", "batch", "coordination.k8s.io", "events.k8s.io", "scheduling.k8s.io"),
+                *("scheduling.x-k8s.io", "resource.k8s.io", "storage.k8s.io"),
+            )
+        ]
+        sets = ["replicasets", "daemonsets", "statefulsets"]
+        rules.append({"apiGroups": ["apps"], "resources": sets, "verbs": ["*"]})
+        rbac = "rbac.authorization.k8s.io"
+        who = {"kind": "ServiceAccount", "name": "default", "namespace": self.ns}
+        role = {"apiGroup": rbac, "kind": "ClusterRole", "name": "limited"}
+        self.api.create(
+            {
+                "apiVersion": f"{rbac}/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": "limited"},
+                "rules": rules,
+            },
+            {
+                "apiVersion": f"{rbac}/v1",
+                "kind": "ClusterRoleBinding",
+                "metadata": {"name": "limited"},
+                "subjects": [who],
+                "roleRef": role,
+            },
+        )
+        path = self.api.path("ServiceAccount", self.ns, "default", "token")
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        token = self.api.call("POST", path, body)["status"]["token"]
+        config = json.loads(self.kubeconfig.read_text())
+        config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]  # fmt: skip
+        limited = self.folder / "limited"
+        limited.write_text(json.dumps(config))
+        return limited
+
+    def test_10b_an_owner_that_may_not_be_read_is_left_out(self):
+        limited, whole = self.limited_access(), self.kubeconfig
+        self.bridge.kill()
+        type(self).kubeconfig = limited
+        self.addCleanup(self.restart_bridge)
+        self.addCleanup(setattr, type(self), "kubeconfig", whole)
+        self.restart_bridge()
+        meta = {"name": "d", "namespace": self.ns, "annotations": {f"{JOB}job-name": "of-deploy"}}
+        template = {"metadata": {"labels": {"app": "d"}}}
+        template["spec"] = pod_spec(more={"restartPolicy": "Always"})
+        spec = {"selector": {"matchLabels": {"app": "d"}}, "template": template, "replicas": 1}
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+        self.api.create(body)
+        self.addCleanup(self.api.delete, "Deployment", self.ns, "d")
+        self.wait(lambda: self.live_jobs(), "a job")
+        # Deployments give their annotations to their ReplicaSets.
+        self.assertEqual([job["name"] for job in self.live_jobs()], ["of-deploy"])
+        self.assertEqual(self.live_jobs()[0]["job_state"], ["RUNNING"])
+
     def test_15_pods_share_a_node_where_they_say_so(self):
         shared = {f"{JOB}exclusive": "false"}
         for name in ("a", "b", "c", "d"):
@@ -155,6 +235,35 @@ class Scheduling(BridgeTest):
         self.pod("r")
         self.wait_bound("r")
 
+    def test_16b_what_annotations_ask_for_is_what_slurm_hears(self):
+        self.slurm.scontrol(
+            *("create", "reservation", "ReservationName=lab", "Nodes=n4", "StartTime=now"),
+            *("Duration=60", "Users=alice,slurm,root"),
+        )
+        self.addCleanup(self.slurm.scontrol, "delete", "ReservationName=lab")
+        # It cannot go while it is in use.
+        self.addCleanup(self.wait_gone, "p")
+        self.addCleanup(self.api.delete, "Pod", self.ns, "p")
+        asked = {"user-id": "alice", "group-id": "users", "licenses": "matlab:2"}
+        asked |= {"constraints": "slurm-bridge", "reservation": "lab", "priority": "4321"}
+        asked |= {"mem-per-node": "256Mi", "cpu-per-task": "2", "job-name": "asked"}
+        self.pod("p", annotations={f"{JOB}{key}": value for key, value in asked.items()})
+        self.wait_bound("p")
+        job = self.job(self.job_id("p"))
+        is_so = {
+            "user-id": job["user_name"],
+            "group-id": job["group_name"],
+            "licenses": job["licenses"],
+            "constraints": job["features"],
+            "reservation": job["resv_name"],
+            "priority": str(job["priority"]["number"]),
+            "mem-per-node": f"{job['memory_per_node']['number']}Mi",
+            "cpu-per-task": str(job["cpus_per_task"]["number"]),
+            "job-name": job["name"],
+        }
+        self.assertEqual(is_so, asked)
+        self.assertEqual(job["nodes"], "n4")
+
     def test_17_what_no_node_can_do_starts_when_one_can(self):
         self.pod("big", cpu="12")
         self.wait_says("big")
@@ -174,6 +283,18 @@ class Scheduling(BridgeTest):
         self.cancel(others)
         (pod,) = self.wait_bound("p")
         self.assertEqual(pod["metadata"]["labels"][JOB_ID], number)
+
+    def test_18c_a_job_that_waits_follows_what_its_root_says(self):
+        others = self.fill(*self.nodes)
+        self.owned_job("work", 1, {f"{JOB}timelimit": "5"})
+        (job,) = self.wait(lambda: self.live_jobs(), "a job")
+        self.api.annotate("Job", self.ns, "work", {f"{JOB}timelimit": "8"})
+        number = str(job["job_id"])
+        self.wait(lambda: self.job(number)["time_limit"]["number"] == 8, "the new limit")
+        self.cancel(others)
+        (pod,) = self.pods_of("work")
+        self.wait_bound(pod["metadata"]["name"])
+        self.assertEqual(self.job_id(pod["metadata"]["name"]), number)
 
     def test_18b_what_is_no_longer_asked_for_is_taken_back(self):
         self.api.patch("Node", None, "n1", {"metadata": {"labels": {"disk": "ssd"}}})
@@ -224,7 +345,7 @@ class Scheduling(BridgeTest):
 
     def test_25a_what_cannot_start_does_not_delay_what_can(self):
         others = self.fill("n1", "n2", "n3")
-        for number in range(20):
+        for number in range(50):
             self.pod(f"large-{number}", cpu="8", annotations={f"{JOB}partition": "nowhere"})
         self.pod("small")
         self.wait_bound("small")

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import threading
+import time
 import urllib.error
 import urllib.request
 from urllib.parse import urlsplit
@@ -174,6 +175,19 @@ class Slurm:
         self.instance.start_slurmrestd(self.plan)
 
 
+def short_lived(token: str, key: bytes, seconds: float) -> str:
+    """The same token, for that long from now."""
+    now = int(time.time())
+    claims = claims_of(token) | {"iat": now, "exp": int(now + seconds)}
+
+    def encoded(data: bytes) -> str:
+        return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+    parts = ({"alg": "HS256", "typ": "JWT"}, claims)
+    signed = ".".join(encoded(json.dumps(part).encode()) for part in parts)
+    return f"{signed}.{encoded(hmac.new(key, signed.encode(), hashlib.sha256).digest())}"
+
+
 def is_signed_with(token: str, key: bytes) -> bool:
     signed, _, signature = token.rpartition(".")
     digest = hmac.new(key, signed.encode(), hashlib.sha256).digest()
@@ -186,9 +200,10 @@ def claims_of(token: str) -> dict:
 
 
 class RestProxy(http.server.ThreadingHTTPServer):
-    """Between the operator and slurmrestd. `answers` maps the end of a path to an answer that it
-    gives itself; `tokens` has those that came with requests, the last one last; `own_token` goes to
-    slurmrestd in their place."""
+    """Between the operator or the bridge and slurmrestd. `answers` maps the end of a path to an
+    answer that it gives itself; the next request whose path has one of `loses` in it arrives and
+    is never answered; `tokens` has those that came with requests, the last one last; `own_token`
+    goes to slurmrestd in their place."""
 
     daemon_threads = True
 
@@ -196,6 +211,7 @@ class RestProxy(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Forward)
         self.target = urlsplit(target)
         self.answers: dict[str, dict] = {}
+        self.loses: list[str] = []
         self.tokens: list[str] = []
         self.own_token = ""
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -231,7 +247,13 @@ class _Forward(http.server.BaseHTTPRequestHandler):
                 headers["X-SLURM-USER-TOKEN"] = server.own_token
             line.request(self.command, self.path, body=body or None, headers=headers)
             answer = line.getresponse()
-            self.answer(answer.status, answer.read())
+            body = answer.read()
+            lost = next((part for part in server.loses if part in self.path), None)
+            if lost is None:
+                self.answer(answer.status, body)
+            else:
+                server.loses.remove(lost)
+                self.close_connection = True
         except OSError:
             self.answer(502, b"{}")
         finally:
