@@ -133,6 +133,24 @@ TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {
   EXPECT_EQ(world.slurm.model().jobs().size(), std::size_t{kPods});
 }
 
+TEST_F(BridgeSubmission, TheNodeOfAPartThatEndedAloneIsKeptUntilItsContainersAreGone) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put_gang("mixed", 2, {"big", "small"});
+  world.pass(seconds(30));
+  ASSERT_EQ(node_of("mixed-1"), "small0") << waits_for("mixed-1") << world.safety.account();
+  world.kubelet.linger(true);
+  ASSERT_FALSE(world.slurm.model().cancel(job_of("mixed-0") + 1));
+  put("next", "", "nodeSelector: {pool: small},");
+  world.pass(minutes(2));
+  EXPECT_EQ(node_of("next"), "") << world.safety.account();
+  EXPECT_NE(node_of("mixed-0"), "");
+  world.kubelet.linger(false);
+  world.pass(minutes(5));
+  EXPECT_EQ(node_of("next"), "small0") << waits_for("next") << world.safety.account();
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, FiveMinutesWithoutSlurmCostNobodyAnything) {
   add_nodes(2, "n");
   for (const bool all : {true, false}) {

@@ -41,8 +41,6 @@ bool has_nodes(const slurm::Job& job) {
 bool has_node(const slurm::Job& job, std::string_view slurm_node) {
   if (!has_nodes(job)) return false;
   if (job.nodes == slurm_node) return true;
-  // The pods of all parts of a het job may have the number of one.
-  if (job.het_job_id.value_or(0) != 0) return true;
   const auto names = expand_hostlist(job.nodes);
   return names && std::find(names->begin(), names->end(), slurm_node) != names->end();
 }
@@ -83,9 +81,22 @@ Tenants::JobPtr Tenants::record(slurm::JobId job) const {
   return world_.cache.jobs().get({}, job.text());
 }
 
-bool Tenants::has_its_node(const kube::Pod& pod, std::string_view slurm_node) const {
-  const JobPtr job = record(job_of(pod));
-  return job && has_node(*job, slurm_node) && is_for(*job, pod);
+// The pods of all parts of a het job have the number of its first, and each part may end alone.
+slurm::JobId Tenants::part_for(slurm::JobId job, const kube::Pod& pod) const {
+  const JobPtr first = record(job);
+  if (!first || !is_het(*first)) return job;
+  const auto owners = owners_in(*first);
+  const auto part = owners ? part_of(*owners, pod.meta.uid) : std::nullopt;
+  if (!part) return job;
+  return slurm::JobId(leader_of(*first).number() + static_cast<std::uint32_t>(*part));
+}
+
+bool Tenants::has_its_node(slurm::JobId job, const kube::Pod& pod,
+                           std::string_view slurm_node) const {
+  const JobPtr first = record(job);
+  if (!first || !is_for(*first, pod)) return false;
+  const JobPtr part = record(part_for(job, pod));
+  return part && has_node(*part, slurm_node);
 }
 
 slurm::JobId Tenants::overdue(const kube::Node& node) const {
@@ -93,7 +104,7 @@ slurm::JobId Tenants::overdue(const kube::Node& node) const {
   slurm::JobId first;
   for (const PodPtr& pod : on(node)) {
     const slurm::JobId job = job_of(*pod);
-    if ((!first || job < first) && !has_its_node(*pod, name)) first = job;
+    if ((!first || job < first) && !has_its_node(job, *pod, name)) first = job;
   }
   return first;
 }
@@ -102,8 +113,10 @@ Task<Result<void>> Tenants::confirm_overdue(NodePtr node) {
   const std::string name = World::slurm_name(*node);
   std::set<slurm::JobId> unsure;
   for (const PodPtr& pod : on(*node)) {
-    const JobPtr job = record(job_of(*pod));
-    if (!has_its_node(*pod, name) && !(job && job->state.has_ended())) unsure.insert(job_of(*pod));
+    const slurm::JobId id = part_for(job_of(*pod), *pod);
+    const JobPtr job = record(id);
+    const bool ended = job && job->state.has_ended();
+    if (!ended && !has_its_node(job_of(*pod), *pod, name)) unsure.insert(id);
   }
   for (const slurm::JobId job : unsure) MS_CO_CHECK(co_await world_.cache.refresh_job(job));
   co_return Result<void>();
@@ -143,18 +156,20 @@ Task<Result<slurm::JobId>> Tenants::in_the_way(Arrival arrival) {
   const std::string name = World::slurm_name(*arrival.node);
   std::set<slurm::JobId> asked;
   for (const PodPtr& pod : others) {
-    const slurm::JobId id = job_of(*pod);
+    const slurm::JobId id = part_for(job_of(*pod), *pod);
     const JobPtr job = record(id);
-    const bool sure = has_its_node(*pod, name) ? !crowded : job && job->state.has_ended();
+    const bool has_it = has_its_node(job_of(*pod), *pod, name);
+    const bool sure = has_it ? !crowded : job && job->state.has_ended();
     if (!sure && asked.insert(id).second) MS_CO_CHECK(co_await world_.cache.refresh_job(id));
-    if (!has_its_node(*pod, name)) co_return id;
+    if (!has_its_node(job_of(*pod), *pod, name)) co_return id;
   }
   for (const auto& one : arrival.unseen) {
-    if (crowded && asked.insert(one.job).second) {
-      MS_CO_CHECK(co_await world_.cache.refresh_job(one.job));
+    const slurm::JobId id = part_for(one.job, *one.pod);
+    if (crowded && asked.insert(id).second) {
+      MS_CO_CHECK(co_await world_.cache.refresh_job(id));
     }
-    const JobPtr job = record(one.job);
-    if (!job || !has_node(*job, name)) co_return one.job;
+    const JobPtr job = record(id);
+    if (!job || !has_node(*job, name)) co_return id;
   }
   co_return slurm::JobId();
 }

@@ -54,7 +54,8 @@ class Tenants {
   Task<Result<slurm::JobId>> in_the_way(Arrival arrival);
 
  private:
-  bool has_its_node(const kube::Pod& pod, std::string_view slurm_node) const;
+  slurm::JobId part_for(slurm::JobId job, const kube::Pod& pod) const;
+  bool has_its_node(slurm::JobId job, const kube::Pod& pod, std::string_view slurm_node) const;
   bool is_whole_node(const slurm::Job& job, std::string_view slurm_node) const;
   bool is_crowded(const Arrival& arrival) const;
   JobPtr record(slurm::JobId job) const;

@@ -30,12 +30,6 @@ TEST(Tenants, AJobHasItsNodesWhileItRunsAndNoLonger) {
   }
 }
 
-TEST(Tenants, OfAHetJobTheNodesOfAllPartsAreIts) {
-  slurm::Job part = job_in(Base::kRunning);
-  part.het_job_id = slurm::Number(7);
-  EXPECT_TRUE(has_node(part, "n4"));
-}
-
 PodPtr pod_with(std::string_view resources) {
   const auto value = json::parse_yaml(fmt::format(
       "{{metadata: {{name: p}}, spec: {{containers: [{{name: c, resources: {{requests: {}}}}}]}}}}",
