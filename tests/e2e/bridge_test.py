@@ -202,7 +202,19 @@ class BridgeTest(BridgeCase):
         self.assertEqual(self.state(native), "PREEMPTED")
         self.clear()
 
-    def test_14_nothing_is_left_behind(self):
+    def test_14_a_pod_preempts_a_pod_on_a_node_that_is_only_kubernetes(self):
+        where = {"nodeSelector": on(NODES[1])}
+        self.make_pod("low", annotations={"exclusive": "true", "qos": "normal"}, **where)
+        self.wait_running("low")
+        job = self.job_of("low")
+        self.kill_bridge_soon()
+        self.make_pod("high", annotations={"exclusive": "true", "qos": "high"}, **where)
+        self.eventually(lambda: not self.exists("low"), lambda: self.phases())
+        self.wait_running("high")
+        self.assertEqual(self.state(job), "PREEMPTED")
+        self.clear()
+
+    def test_15_nothing_is_left_behind(self):
         self.make_pod("last")
         self.wait_running("last")
         self.slurm.kubectl("label", "node", *NODES, f"{EXTERNAL}-", f"{SLURM_NAME}-")
