@@ -255,7 +255,7 @@ TEST_F(AccountingTest, APastJobGetsAnExitCode) {
   const DbJobUpdate update{.derived_exit_code = 3};
   EXPECT_TRUE(run(accounting().update_job(JobId(4), update)));
   EXPECT_EQ(body(0), *json::parse(R"({"derived_exit_code":{"return_code":)"
-                                  R"({"set":true,"infinite":false,"number":768}}})"));
+                                  R"({"set":true,"number":768}}})"));
   answer();
   answer(R"({"jobs":[{"job_id":4,"derived_exit_code":{"return_code":{"set":true,"number":0}}}]})");
   EXPECT_THAT(why(run(accounting().update_job(JobId(4), update))),
