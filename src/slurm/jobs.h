@@ -11,7 +11,7 @@
 // thread of slurmrestd hang until nodes are free), send an external job any signal but KILL
 // (slurmctld then waits for a slurmd that is not there and the node is lost for good), cancel by a
 // filter that matches everything, and cancel or signal for one user the job of another: slurmctld
-// 26.05 does not refuse that, it hangs with its locks held, and answers nobody until it is killed.
+// 26.05 does not refuse that: it hangs and answers nobody until it is killed.
 #pragma once
 
 #include <cstdint>

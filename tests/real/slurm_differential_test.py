@@ -261,8 +261,10 @@ class Calls:
         return lambda peer: peer.call("GET", "reconfigure/")
 
     def as_other(self, kind):
-        """The same by somebody who may not, or whose token is none. What alice may submit, and cancel of
-        others, is not looked at here."""
+        """The same by somebody who may not, or whose token is none. What alice may submit is not looked at
+        here. That she cancels the job of another cannot be: slurmctld 26.05 then hangs for good,
+        and slurmrestd answers everybody with timeouts; slurm::Jobs never asks for it.
+        """
         users = ["nobody", "forged", "expired", "garbled"]
         if kind not in (self.submit, self.allocate, self.cancel, self.cancel_many):
             users += ["alice"] * 4
