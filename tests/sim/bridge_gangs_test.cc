@@ -211,6 +211,8 @@ class Story {
     }
     if (labelled.empty()) return;
     const Object pod = any(labelled);
+    // This Slurm starts no job with fewer nodes than it wants at best: all have to suit the pod.
+    if (pod->at_pointer("/spec/nodeSelector") != nullptr) return;
     const std::string& name = any(names);
     // A gang that needs every node, one of them for each kind of its pods, may never find them.
     const auto members = std::count_if(labelled.begin(), labelled.end(), [&](const Object& one) {
@@ -294,7 +296,9 @@ class Story {
   void grow_gang() {
     if (groups_.empty() || is_full()) return;
     Group& group = groups_[world_.chance.below(groups_.size())];
-    if (group.pods < (group.mixed ? 4 : kNodes)) put_member(group);
+    // Others may have been said to be of it.
+    const int members = std::max(group.pods, living_by_gang()[group.name]);
+    if (members < (group.mixed ? 4 : kNodes)) put_member(group);
   }
 
   void calm_down() {
@@ -394,6 +398,8 @@ class Story {
     return {};
   }
   void check_silence() {
+    // That the last job is over is news for a moment.
+    world_.pass(seconds(10));
     world_.safety.writes = 0;
     world_.pass(minutes(2));
     if (world_.safety.writes > 0) world_.safety.violate("in the end the bridge still writes");
