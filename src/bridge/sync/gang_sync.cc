@@ -183,9 +183,10 @@ Task<Result<Requeue>> GangSync::adopt(Gathered* gathered) {
       next = Requeue{kUnknownPause};
       continue;
     }
-    set_unsure(pods, false);
     Pods* to = &gathered->free;
     if (*record && !(*record)->state.has_ended()) {
+      // One that is over says nothing of another that was asked for since.
+      set_unsure(pods, false);
       MS_CO_CHECK(co_await for_all(pods, [this, id = job](PodPtr pod) {
         return mark_pod(&world_, std::move(pod), id, "");
       }));
