@@ -14,7 +14,7 @@ from pathlib import Path
 from operator_parts import REPO, TICKS, Operator, percentile, writes
 
 import clusters  # noqa: E402  (operator_parts knows the way)
-from bridge_harness import CONFIG, SCHEDULER, SLURM_LINES  # noqa: E402
+from bridge_harness import CONFIG, SLURM_LINES  # noqa: E402
 from operator_harness import dev_slurm  # noqa: E402
 from operator_kube import KubeApi, eventually  # noqa: E402
 from operator_slurm import Slurm  # noqa: E402

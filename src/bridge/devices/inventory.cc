@@ -90,7 +90,7 @@ CorePlace within(CorePlace place, std::size_t depth) {
 // As slurmd counts them where it runs on the node, too: what shares a socket, a NUMA node or a
 // cache stands together, and each of those where its lowest CPU stands. Numbers of cores do not
 // matter.
-std::vector<CpuCore> in_slurms_order(std::map<CorePlace, CpuCore> cores) {
+std::vector<CpuCore> in_slurms_order(std::map<CorePlace, CpuCore>&& cores) {
   std::map<CorePlace, std::int64_t> lowest;
   for (const auto& [place, core] : cores) {
     for (std::size_t depth = 1; depth <= place.size(); ++depth) {
@@ -108,6 +108,7 @@ std::vector<CpuCore> in_slurms_order(std::map<CorePlace, CpuCore> cores) {
     sorted.emplace(rank, std::move(core));
   }
   std::vector<CpuCore> out;
+  out.reserve(sorted.size());
   for (auto& [rank, core] : sorted) out.push_back(std::move(core));
   return out;
 }
