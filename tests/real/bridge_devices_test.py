@@ -110,7 +110,7 @@ class Devices(BridgeTest):
 
     def test_11_gpus_of_a_device_plugin_go_by_their_number(self):
         self.kubelet.make_external("plugin")
-        self.addCleanup(self.api.delete, "Node", None, "plugin")
+        self.addCleanup(self.remove_node, "plugin")
         amounts = {"nvidia.com/gpu": "4"}
         status = {"status": {"capacity": amounts, "allocatable": amounts}}
         self.api.patch("Node", None, "plugin", status, sub="status")
@@ -238,7 +238,7 @@ class Devices(BridgeTest):
     def test_35_a_device_that_no_slice_has_keeps_the_pod_unbound(self):
         # A node of an administrator's, in Slurm with GPUs and without a driver in Kubernetes.
         self.kubelet.make_node("n5")
-        self.addCleanup(self.api.delete, "Node", None, "n5")
+        self.addCleanup(self.remove_node, "n5")
         line = "NodeName=n5 NodeAddr=127.0.1.99 Sockets=1 CoresPerSocket=4 CPUs=4 RealMemory=8000"
         line += f' State=External Feature=slurm-bridge Gres="gpu:{GPU}:3"'
         line += f' GresConf="count=3,name=gpu,type={GPU},file=/dev/x[0-2]"'

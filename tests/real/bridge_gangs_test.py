@@ -193,7 +193,7 @@ class Gangs(BridgeTest):
 
     def test_09d_pods_that_differ_are_the_parts_of_a_het_job(self):
         self.kubelet.make_external("large", cpus=32, memory="64Gi")
-        self.addCleanup(self.api.delete, "Node", None, "large")
+        self.addCleanup(self.remove_node, "large")
         self.wait(lambda: "large" in self.slurm.nodes(), "large is there")
         spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
         self.make("PodGroup", "scheduling.k8s.io/v1alpha2", "mixed", spec)

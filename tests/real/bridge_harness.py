@@ -292,6 +292,11 @@ class BridgeTest(unittest.TestCase):
     def finish(self, name: str, code: int = 0):
         self.kubelet.finish(self.get(name), code)
 
+    def remove_node(self, name: str):
+        """From both sides: a job that is made meanwhile may still name it."""
+        self.api.delete("Node", None, name)
+        self.wait(lambda: name not in self.slurm.nodes(), f"{name} is no more")
+
     def fill(self, *nodes: str, minutes: int = 0) -> str:
         """A job of somebody's that takes these nodes whole, for that long or for ever. Its number."""
         job = {"name": "other", "partition": "slurm-bridge", "flags": ["EXTERNAL_JOB"]}

@@ -269,7 +269,7 @@ class Scheduling(BridgeTest):
         self.wait_says("big")
         self.assertEqual(self.live_jobs(), [])
         self.kubelet.make_external("n9", cpus=16, memory="32Gi")
-        self.addCleanup(self.api.delete, "Node", None, "n9")
+        self.addCleanup(self.remove_node, "n9")
         (pod,) = self.wait_bound("big")
         self.assertEqual(pod["spec"]["nodeName"], "n9")
 
@@ -295,6 +295,23 @@ class Scheduling(BridgeTest):
         (pod,) = self.pods_of("work")
         self.wait_bound(pod["metadata"]["name"])
         self.assertEqual(self.job_id(pod["metadata"]["name"]), number)
+
+    def test_18d_a_job_that_leaves_out_a_node_which_is_no_more_is_asked_for_anew(self):
+        """Slurm refuses every change of it."""
+        self.kubelet.make_external("n9")
+        self.wait(lambda: "n9" in self.slurm.nodes(), "n9 is in Slurm")
+        others = self.fill(*self.nodes)
+        here = {"nodeSelector": {"kubernetes.io/hostname": "n1"}}
+        self.pod("p", annotations={f"{JOB}timelimit": "5"}, **here)
+        first = self.wait_job("p")
+        self.assertIn("9", first["excluded_nodes"])
+        self.remove_node("n9")
+        self.api.annotate("Pod", self.ns, "p", {f"{JOB}timelimit": "7"})
+        self.wait(lambda: self.wait_job("p")["time_limit"]["number"] == 7, "the new limit")
+        self.assertNotEqual(self.job_id("p"), str(first["job_id"]))
+        self.wait_ended(str(first["job_id"]))
+        self.cancel(others)
+        self.wait_bound("p")
 
     def test_18b_what_is_no_longer_asked_for_is_taken_back(self):
         self.api.patch("Node", None, "n1", {"metadata": {"labels": {"disk": "ssd"}}})

@@ -290,6 +290,30 @@ TEST_F(BridgeSubmission, NodesThatComeToSuitAreLeftOutNoMore) {
   EXPECT_EQ(node_of("waits"), "big0") << world.safety.account();
 }
 
+// Slurm refuses every change of a job that leaves out a node which was deleted since.
+TEST_F(BridgeSubmission, AJobThatLeavesOutANodeWhichIsNoMoreIsAskedForAnew) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put("holds", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}",
+      "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  const std::uint32_t first = job_of("waits");
+  ASSERT_EQ(job(first).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
+  ask_kube(world.api, http::Method::kDelete, "/api/v1/nodes/big0", "");
+  world.pass(minutes(2));
+  world.patch("/api/v1/namespaces/default/pods/waits",
+              R"({"metadata":{"annotations":{"slurmjob.slinky.slurm.net/timelimit":"7"}}})");
+  world.pass(seconds(30));
+  const std::uint32_t second = job_of("waits");
+  EXPECT_NE(second, first) << world.safety.account();
+  EXPECT_EQ(job(second).time_limit, 7) << world.safety.account();
+  remove("holds");
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("waits"), "small0") << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
   add_nodes(1, "n");
   put("holds");

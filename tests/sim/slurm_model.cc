@@ -443,8 +443,10 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
   if (it == jobs_.end()) return refused(2017, kBadJob, 404);
   SlurmJob& job = it->second;
   if (job.over()) return refused(2084, "Job has already finished", 422);
-  for (const std::string& name : job.required) {
-    if (node(name) == nullptr) return refused(2018, kBadNode, 422);
+  for (const auto* const names : {&job.required, &job.excluded}) {
+    for (const std::string& name : *names) {
+      if (node(name) == nullptr) return refused(2018, kBadNode, 422);
+    }
   }
   if (change.admin_comment) job.admin_comment = *change.admin_comment;
   if (change.comment) job.comment = *change.comment;

@@ -279,6 +279,11 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     }));
   } else if (is_uncertain(changed.error())) {
     co_return fail(std::move(changed).error());
+  } else if (slurm::refused_with(changed.error(), slurm::Errno::kInvalidNodeName)) {
+    // slurmctld refuses every change of it, even one of the nodes that it leaves out.
+    MS_CO_CHECK(
+        co_await ask_anew(job->id, std::move(pods), "a node that it leaves out is no more"));
+    co_return JobPtr();
   } else {
     const Refusal refusal = refusal_text(changed.error());
     // Not again before something else is wanted, where the same would be refused again, as by what
