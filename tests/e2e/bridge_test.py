@@ -229,14 +229,12 @@ class BridgeTest(BridgeCase):
         kinds += ",clusterrolebindings"
         left = self.slurm.kubectl("get", kinds, "-o", "name").split()
         self.assertEqual([name for name in left if "slurm-bridge" in name], [])
-        # What was made by hand, and what it made for itself, goes with its namespace.
+        # What was made by hand goes with its namespace.
         kinds = "deployments,services,endpointslices,configmaps,roles,rolebindings,serviceaccounts"
         left = self.slurm.kubectl("-n", SYSTEM, "get", f"{kinds},secrets,leases", "-o", "name")
         self.assertEqual(
             sorted(left.split()),
-            ["configmap/kube-root-ca.crt", "lease.coordination.k8s.io/mainspring-bridge"]
-            + ["secret/slurm-bridge-token", "secret/slurm-bridge-webhook-certs"]
-            + ["serviceaccount/default"],
+            ["configmap/kube-root-ca.crt", "secret/slurm-bridge-token", "serviceaccount/default"],
         )
         conditions = self.slurm.get("nodes")["items"][0]["status"]["conditions"]
         self.assertNotIn("SlurmReady", [one["type"] for one in conditions])

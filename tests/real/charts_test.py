@@ -27,6 +27,37 @@ class AllChartsTest(ChartsTest):
             self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
 
 
+class OwnObjectsTest(ChartsTest):
+    """What a process fills by itself goes with its release, and is empty for an upgrade."""
+
+    NONE = {
+        "mainspring": {"webhook": {"enabled": False}, "operator": {"leaderElection": False}},
+        "mainspring-bridge": {
+            "admission": {"enabled": False},
+            "scheduler": {"leaderElect": False},
+        },
+    }
+    LEASES = {"mainspring": "mainspring-operator", "mainspring-bridge": "mainspring-bridge"}
+
+    def own(self, chart: str, values: dict) -> list[dict]:
+        return [one for one in render(chart, values) if one["kind"] in ("Secret", "Lease")]
+
+    def test_the_chart_makes_them_empty(self):
+        for chart, lease_name in self.LEASES.items():
+            secret, lease = self.own(chart, {})
+            self.assertEqual(lease["metadata"]["name"], lease_name)
+            pod = one(render(chart, {}), "Deployment")["spec"]["template"]["spec"]
+            flag = f"--webhook-secret={secret['metadata']['name']}"
+            self.assertIn(flag, pod["containers"][0]["args"])
+            for each in (lease, secret):
+                self.assertEqual(set(each), {"apiVersion", "kind", "metadata"})
+                self.assertEqual(each["metadata"]["namespace"], "ns")
+
+    def test_there_are_none_where_nothing_needs_them(self):
+        for chart, values in self.NONE.items():
+            self.assertEqual(self.own(chart, values), [])
+
+
 class OperatorChartTest(ChartsTest):
     def test_its_pod_is_restricted(self):
         pod = one(render("mainspring", {}), "Deployment")["spec"]["template"]["spec"]
@@ -52,23 +83,6 @@ class OperatorChartTest(ChartsTest):
                 "values": ["a", "b"],
             }
             self.assertIn(wanted, hook["namespaceSelector"]["matchExpressions"])
-
-    def test_what_the_operator_fills_goes_with_the_release_and_is_empty_for_an_upgrade(self):
-        def own(values: dict) -> list[dict]:
-            objects = render("mainspring", values)
-            return [o for o in objects if o["kind"] in ("Secret", "Lease")]
-
-        secret, lease = own({})
-        self.assertEqual(lease["metadata"]["name"], "mainspring-operator")
-        args = one(render("mainspring", {}), "Deployment")["spec"]["template"]["spec"]
-        self.assertIn(
-            f"--webhook-secret={secret['metadata']['name']}", args["containers"][0]["args"]
-        )
-        for each in (lease, secret):
-            self.assertEqual(set(each), {"apiVersion", "kind", "metadata"})
-            self.assertEqual(each["metadata"]["namespace"], "ns")
-        without = {"webhook": {"enabled": False}, "operator": {"leaderElection": False}}
-        self.assertEqual(own(without), [])
 
     def test_our_kinds_wait_for_the_operator_and_nothing_else_does(self):
         objects = render("mainspring", {"crds": {"enabled": True}})
