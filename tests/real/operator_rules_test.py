@@ -108,8 +108,9 @@ class OperatorRulesTest(OperatorTest):
         self.kubelet.without_slurm.discard(self.ns)
         self.cluster_of(2)
 
-    def test_a_namespace_goes_with_a_node_set_that_would_wait_for_jobs_and_works_again(self):
-        """Its pods are taken by the namespace, whoever waits: nothing is left to wait for."""
+    def test_a_busy_namespace_goes(self):
+        """Its pods are taken by the namespace, whoever waits: nothing is left to wait for. It can be made
+        again. The name is short, since it is in the path of a socket of slurmd."""
         name = self.cluster_of(2)
         self.slurm.run_job(f"{name}-0", "--no-requeue")
         self.api.delete("Namespace", None, self.ns)
