@@ -1,8 +1,11 @@
-# mainspring_precompile(TARGET house|tests)
+# mainspring_precompile(TARGET house|tests [PLAIN])
 #
-# Reads the standard library (and for tests the test libraries) once per target instead of once per
-# file: that was half of the time to build. Files still include what they use; clang-tidy, which
-# compiles without this, holds them to it.
+# Reads the standard library (and for tests the test libraries) once per build instead of once per
+# file: that was half of the time to build. Files still include what they use: for clang-tidy (the
+# preset `lint`) only tests have it, which spend most of their time in the test libraries.
+#
+# PLAIN: under the sanitizers without the optimiser, which takes three times as long as all the rest for
+# coroutines and for the templates of the test libraries that sanitizers have grown.
 set(MAINSPRING_HOUSE_HEADERS
   <algorithm> <array> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)
@@ -23,10 +26,8 @@ function(mainspring_precompiled_digest kind)
   string(SHA256 digest "${CMAKE_CXX_COMPILER_VERSION}${text}")
   set(MAINSPRING_${kind}_DIGEST ${digest} PARENT_SCOPE)
 endfunction()
-if(NOT CMAKE_DISABLE_PRECOMPILE_HEADERS)
-  mainspring_precompiled_digest(HOUSE)
-  mainspring_precompiled_digest(TESTS)
-endif()
+mainspring_precompiled_digest(HOUSE)
+mainspring_precompiled_digest(TESTS)
 
 set(CMAKE_PCH_INSTANTIATE_TEMPLATES ON)
 # In the driver's words: of those the compiler cache knows that they name a file of this checkout.
@@ -34,9 +35,38 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
 endif()
 
-function(mainspring_precompile target kind)
-  string(TOUPPER ${kind} kind)
-  target_precompile_headers(${target} PRIVATE ${MAINSPRING_${kind}_HEADERS})
-  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.pch.sum
+# The targets whose precompiled headers all others use. How they are compiled must fit: with the same
+# flags, and no macro that the others lack.
+function(mainspring_precompiled name kind)
+  set(file ${CMAKE_BINARY_DIR}/precompiled/${name}.cc)
+  file(CONFIGURE OUTPUT ${file} CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${file})
+  target_link_libraries(${name} PRIVATE mainspring_compile tl::expected fmt::fmt)
+  target_precompile_headers(${name} PRIVATE ${MAINSPRING_${kind}_HEADERS})
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum
     ${MAINSPRING_${kind}_DIGEST})
+endfunction()
+mainspring_precompiled(precompiled_house HOUSE)
+mainspring_precompiled(precompiled_tests TESTS)
+target_link_libraries(precompiled_tests PRIVATE rapidcheck GTest::gmock)
+set_target_properties(precompiled_tests PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
+if(MAINSPRING_SANITIZE)
+  mainspring_precompiled(precompiled_house_plain HOUSE)
+  target_compile_options(precompiled_house_plain PRIVATE -O0)
+  target_compile_options(precompiled_tests PRIVATE -O0)
+endif()
+
+function(mainspring_precompile target kind)
+  cmake_parse_arguments(how "PLAIN" "" "" ${ARGN})
+  set(from precompiled_${kind})
+  if(MAINSPRING_SANITIZE AND how_PLAIN)
+    target_compile_options(${target} PRIVATE -O0)
+    if(kind STREQUAL "house")
+      set(from precompiled_house_plain)
+    endif()
+  endif()
+  if(kind STREQUAL "tests")
+    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()

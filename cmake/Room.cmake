@@ -1,20 +1,25 @@
-# mainspring_room(NAME ROOMS room... LIBRARIES target... SHARDS n)
+# mainspring_room(NAME ROOMS room... LIBRARIES target... SHARDS n [PLAIN])
 #
 # Makes the library mainspring_NAME from the .cc files of this folder and those below, and beside it
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
 #   NAME_test           from *_test.cc, known to ctest as PRESET.NAME; where that takes minutes, in n
 #                       parts that run side by side, PRESET.NAME.1 and so on
 #   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, with MAINSPRING_FUZZ
-# LIBRARIES are third-party and private: their headers stay inside the room's .cc files.
+# LIBRARIES are third-party and private: their headers stay inside the room's .cc files. PLAIN is for
+# rooms of many coroutines (Precompile.cmake).
 cmake_path(GET CMAKE_BINARY_DIR FILENAME MAINSPRING_PRESET)
 set(MAINSPRING_TESTS "" CACHE STRING
   "While working on a few files: a regular expression, only test files that match are built")
 set(MAINSPRING_FUZZ_RUNS 20000 CACHE STRING "How many inputs ctest gives each fuzz target")
 
 function(mainspring_room name)
-  cmake_parse_arguments(room "" "SHARDS" "ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "PLAIN" "SHARDS" "ROOMS;LIBRARIES" ${ARGN})
   if(NOT room_SHARDS)
     set(room_SHARDS 1)
+  endif()
+  set(plain "")
+  if(room_PLAIN)
+    set(plain PLAIN)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
@@ -30,11 +35,12 @@ function(mainspring_room name)
   endif()
   list(TRANSFORM room_ROOMS PREPEND mainspring_)
 
+  mainspring_units(sources mainspring_${name} ${sources})
   add_library(mainspring_${name} STATIC ${sources})
   target_link_libraries(mainspring_${name}
     PUBLIC mainspring_compile tl::expected ${room_ROOMS}
     PRIVATE fmt::fmt ${room_LIBRARIES})
-  mainspring_precompile(mainspring_${name} house)
+  mainspring_precompile(mainspring_${name} house ${plain})
 
   if(helpers)
     add_library(mainspring_${name}_testing STATIC ${helpers})
@@ -51,17 +57,13 @@ function(mainspring_room name)
   endforeach()
 
   if(tests AND MAINSPRING_TESTING)
+    mainspring_units(tests ${name}_test ${tests})
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE
       mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
-    mainspring_precompile(${name}_test tests)
+    mainspring_precompile(${name}_test tests PLAIN)
     # Relative, so that the compiler cache serves every checkout: tests run in the project's folder.
     target_compile_definitions(${name}_test PRIVATE MAINSPRING_TEST_DATA="tests/data")
-    if(MAINSPRING_SANITIZE)
-      # The rooms are what the sanitizers watch; optimising the test libraries' templates would
-      # double the time to build.
-      target_compile_options(${name}_test PRIVATE -O0)
-    endif()
     # One process for many tests: most take less time than a process takes to start. Properties are
     # tried on the same inputs every time: a failure in CI must be one that anybody can see again. By
     # hand, without it, they are others each time.
@@ -88,10 +90,7 @@ function(mainspring_room name)
       set(target fuzz_${name}_${subject})
       add_executable(${target} ${file})
       target_link_libraries(${target} PRIVATE mainspring_${name} ${testing} fmt::fmt)
-      # As the room itself is compiled, whose precompiled header it uses.
-      target_compile_options(${target} PRIVATE
-        $<TARGET_PROPERTY:mainspring_${name},COMPILE_OPTIONS>)
-      target_precompile_headers(${target} REUSE_FROM mainspring_${name})
+      mainspring_precompile(${target} house ${plain})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       # A committed corpus of interesting inputs, where the subject has one, comes first.
       set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${subject})

@@ -18,7 +18,8 @@ class OwnCode : public clang::ASTConsumer {
   void HandleTranslationUnit(clang::ASTContext& context) override {
     const clang::SourceManager& sources = context.getSourceManager();
     std::vector<clang::Decl*> own;
-    for (clang::Decl* declaration : context.getTranslationUnitDecl()->decls()) {
+    // What was precompiled is the system's: it is not even loaded.
+    for (clang::Decl* declaration : context.getTranslationUnitDecl()->noload_decls()) {
       if (!sources.isInSystemHeader(declaration->getLocation())) own.push_back(declaration);
     }
     context.setTraversalScope(own);

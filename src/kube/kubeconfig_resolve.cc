@@ -25,7 +25,7 @@ std::string names(const std::vector<Named<T>>& entries) {
   constexpr std::size_t kMost = 10;
   std::string list;
   for (std::size_t i = 0; i < std::min(entries.size(), kMost); ++i) {
-    list += (i == 0 ? "" : ", ") + quoted(entries[i].name);
+    list += (i == 0 ? "" : ", ") + mainspring::quoted(entries[i].name);
   }
   return entries.size() > kMost ? list + ", ..." : list;
 }
@@ -80,7 +80,7 @@ Error no_context(const Kubeconfig& from, std::string_view wanted) {
                           names(from.contexts));
   } else {
     message = fmt::format("{} {} is not in contexts: use one of {}",
-                          wanted.empty() ? "current-context" : "context", quoted(name),
+                          wanted.empty() ? "current-context" : "context", mainspring::quoted(name),
                           names(from.contexts));
   }
   return Error(Code::kInvalid, std::move(message)).with_context("kubeconfig " + from.file);
@@ -91,14 +91,16 @@ Result<const Named<T>*> follow(const Named<KubeconfigContext>& context,
                                const std::vector<Named<T>>& entries, const std::string& name,
                                std::string_view what) {
   if (name.empty()) {
-    return refuse(context.file, fmt::format("context {} names no {}: set contexts[{}].context.{}",
-                                            quoted(context.name), what, context.name, what));
+    return refuse(context.file,
+                  fmt::format("context {} names no {}: set contexts[{}].context.{}",
+                              mainspring::quoted(context.name), what, context.name, what));
   }
   if (const Named<T>* entry = find(entries, name)) return entry;
   return refuse(context.file,
                 fmt::format("context {} names {} {}, which is not in {}s: add it or change "
                             "contexts[{}].context.{}",
-                            quoted(context.name), what, quoted(name), what, context.name, what));
+                            mainspring::quoted(context.name), what, mainspring::quoted(name), what,
+                            context.name, what));
 }
 
 Result<http::Url> read_server(const Named<KubeconfigCluster>& entry) {
@@ -167,7 +169,7 @@ Result<ExecPlugin> read_exec(const Named<KubeconfigUser>& entry, const json::Val
       exec.plugin.api_version != "client.authentication.k8s.io/v1beta1") {
     return refuse(entry.file, fmt::format("{}.apiVersion {} is not known: use "
                                           "client.authentication.k8s.io/v1 or .../v1beta1",
-                                          field, quoted(exec.plugin.api_version)));
+                                          field, mainspring::quoted(exec.plugin.api_version)));
   }
   if (exec.interactive_mode == "Always") {
     return refuse(entry.file, field +
@@ -178,12 +180,12 @@ Result<ExecPlugin> read_exec(const Named<KubeconfigUser>& entry, const json::Val
       exec.interactive_mode != "IfAvailable") {
     return refuse(entry.file, fmt::format("{}.interactiveMode {} is not known: use Never or "
                                           "IfAvailable",
-                                          field, quoted(exec.interactive_mode)));
+                                          field, mainspring::quoted(exec.interactive_mode)));
   }
   for (const auto& [name, value] : exec.plugin.env) {
     if (name.empty() || name.find('=') != std::string::npos) {
-      return refuse(entry.file,
-                    fmt::format("{}.env: {} is no name of a variable", field, quoted(name)));
+      return refuse(entry.file, fmt::format("{}.env: {} is no name of a variable", field,
+                                            mainspring::quoted(name)));
     }
   }
   ExecPlugin plugin = exec.plugin;

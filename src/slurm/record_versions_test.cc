@@ -46,10 +46,11 @@ void collect_entry(const std::string& prefix, std::set<std::string>& out) {
   using Access = std::remove_cvref_t<decltype(access)>;
   const std::string path = prefix + std::string(Table::get().template name<I>());
   if constexpr (std::is_member_object_pointer_v<Access>) {
-    using Kind = Element<typename MemberOf<Access>::Type>;
+    using Member = Element<typename MemberOf<Access>::Type>;
     out.insert(path);
-    if constexpr (json::Projected<typename Kind::Type>) {
-      collect<json::detail::ProjectionTable<typename Kind::Type>>(path + Kind::kSuffix + ".", out);
+    if constexpr (json::Projected<typename Member::Type>) {
+      collect<json::detail::ProjectionTable<typename Member::Type>>(path + Member::kSuffix + ".",
+                                                                    out);
     }
   } else if constexpr (requires { Access::kCount; }) {
     collect<json::detail::GroupTable<Table, I>>(path + ".", out);

@@ -70,11 +70,11 @@ status: {{phase: Running, containerStatuses: [{{name: m, containerID: x, state: 
 TEST(PodStage, AContainerThatMayHaveBeenStartedAgainHasNotEnded) {
   constexpr auto kBefore = "terminated: {exitCode: 1, finishedAt: '2026-11-16T09:59:59Z'}";
   constexpr auto kAfter = "terminated: {exitCode: 1, finishedAt: '2026-11-16T10:00:02Z'}";
-  constexpr auto kWell = "terminated: {exitCode: 0, finishedAt: '2026-11-16T09:59:59Z'}";
+  constexpr auto kSucceeded = "terminated: {exitCode: 0, finishedAt: '2026-11-16T09:59:59Z'}";
   EXPECT_EQ(deleted("Never", kBefore), PodStage::kOver);
   EXPECT_EQ(deleted("OnFailure", kBefore), PodStage::kEnding);
-  EXPECT_EQ(deleted("OnFailure", kWell), PodStage::kOver);
-  EXPECT_EQ(deleted("Always", kWell), PodStage::kEnding);
+  EXPECT_EQ(deleted("OnFailure", kSucceeded), PodStage::kOver);
+  EXPECT_EQ(deleted("Always", kSucceeded), PodStage::kEnding);
   EXPECT_EQ(deleted("Always", "terminated: {exitCode: 1}"), PodStage::kEnding);
   for (const auto* const policy : {"Never", "OnFailure", "Always"}) {
     EXPECT_EQ(deleted(policy, kAfter), PodStage::kOver) << policy;

@@ -71,17 +71,17 @@ std::string ended(JobState state) {
 }
 
 TEST(EndedText, SaysByWhoseDoingForEveryEnding) {
-  using Base = JobState::Base;
-  EXPECT_EQ(ended(Base::kCancelled), "Slurm job 42 was cancelled (CANCELLED)");
-  EXPECT_EQ(ended(Base::kCompleted), "Slurm job 42 has completed (COMPLETED)");
-  EXPECT_EQ(ended(Base::kPreempted),
+  using State = JobState::Base;
+  EXPECT_EQ(ended(State::kCancelled), "Slurm job 42 was cancelled (CANCELLED)");
+  EXPECT_EQ(ended(State::kCompleted), "Slurm job 42 has completed (COMPLETED)");
+  EXPECT_EQ(ended(State::kPreempted),
             "Slurm job 42 had to make way for a job of higher priority (PREEMPTED)");
-  EXPECT_THAT(ended(Base::kTimeout), HasSubstr("raise timelimit"));
-  EXPECT_THAT(ended(Base::kNodeFail), HasSubstr("lost a node"));
-  EXPECT_THAT(ended(Base::kBootFail), HasSubstr("did not boot"));
-  EXPECT_THAT(ended(Base::kDeadline), HasSubstr("deadline"));
-  EXPECT_THAT(ended(Base::kOutOfMemory), HasSubstr("ran out of memory"));
-  EXPECT_THAT(ended(Base::kFailed), HasSubstr("has failed"));
+  EXPECT_THAT(ended(State::kTimeout), HasSubstr("raise timelimit"));
+  EXPECT_THAT(ended(State::kNodeFail), HasSubstr("lost a node"));
+  EXPECT_THAT(ended(State::kBootFail), HasSubstr("did not boot"));
+  EXPECT_THAT(ended(State::kDeadline), HasSubstr("deadline"));
+  EXPECT_THAT(ended(State::kOutOfMemory), HasSubstr("ran out of memory"));
+  EXPECT_THAT(ended(State::kFailed), HasSubstr("has failed"));
 }
 
 TEST(EndedText, SaysSoWhereTheJobOnlyLeftItsNodes) {

@@ -1,0 +1,37 @@
+# mainspring_units(VARIABLE TARGET FILE...)
+#
+# Sets VARIABLE to what is compiled in place of these files: units.py says which of them go together.
+option(MAINSPRING_UNITS "Compile several files as one; OFF: each alone" ON)
+
+function(mainspring_units variable target)
+  set(${variable} ${ARGN} PARENT_SCOPE)
+  if(NOT MAINSPRING_UNITS)
+    return()
+  endif()
+  execute_process(
+    COMMAND python3 ${CMAKE_SOURCE_DIR}/cmake/units.py ${CMAKE_SOURCE_DIR} ${ARGN}
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE ";" "|" lines "${lines}")
+  string(REPLACE "\n" ";" lines "${lines}")
+  set(number 0)
+  set(units "")
+  foreach(line IN LISTS lines)
+    string(REPLACE "|" ";" files "${line}")
+    list(LENGTH files count)
+    if(count EQUAL 1)
+      list(APPEND units ${files})
+      continue()
+    endif()
+    # By names that are the same in every checkout, so that the compiler cache serves them all.
+    set(text "")
+    foreach(file IN LISTS files)
+      string(REGEX REPLACE "^${CMAKE_SOURCE_DIR}/(src|tests)/" "" file ${file})
+      string(APPEND text "#include \"${file}\"\n")
+    endforeach()
+    math(EXPR number "${number} + 1")
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/units/${target}_${number}.cc)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)
+    list(APPEND units ${unit})
+  endforeach()
+  set(${variable} ${units} PARENT_SCOPE)
+endfunction()
