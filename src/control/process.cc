@@ -9,6 +9,7 @@
 
 #include "base/log_stderr.h"
 #include "control/delegated_auth.h"
+#include "control/spare_memory.h"
 #include "control/status_pages.h"
 #include "net/signals.h"
 #include "net/socket_network.h"
@@ -135,8 +136,9 @@ int Process::run() {
   net::CancelScope stop;
   Result<void> ended;
   {
-    net::TaskGroup signals(loop_);
-    signals.spawn(obey_signals(&stop));
+    net::TaskGroup beside(loop_);
+    beside.spawn(obey_signals(&stop));
+    beside.spawn(give_back_spare_memory());
     ended = loop_.run(manager_->run(), &stop);
   }
   if (!ended) log_.error("stopped", {{"error", ended.error()}});

@@ -46,7 +46,7 @@ class GangSync {
   struct Note {
     std::optional<slurm::Cache::Interest> interest;
     std::vector<slurm::Cache::Interest> parts;  // The same in its further parts.
-    JobRequests sent;                           // What Slurm has, where we know it.
+    JobRequests sent;                           // What Slurm has, where we know it and it waits.
     TimePoint asked{};                          // When it was asked for, where we did.
     bool told = false;                          // Its end, to the pods.
     bool may_end = false;                       // The limit has let it through.
