@@ -22,6 +22,7 @@ INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
 REMARK = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*', re.S)
 # The last word before what ends the beginning of a declaration.
 NAME = re.compile(r"^(?![#}/\s]|namespace\b|using\b)([^;{=(]*?)(\w+)(?:\[\w*\])*\s*[;{=(]", re.M)
+TYPE = re.compile(r"^(?:enum )?(?:class|struct|union) (\w+)", re.M)
 USING = re.compile(r"^using (?:(\w+) = ([^;]+)|([\w:]+));", re.M)
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)
 MACRO = re.compile(r"^#define ", re.M)
@@ -43,6 +44,7 @@ class Source:
             for before, name in NAME.findall(without_remarks(part)):
                 if not before.endswith("::") and not name.isupper():
                     self.names[name] = str(file)
+            self.names |= {name: str(file) for name in TYPE.findall(part)}
         for alias, meant, used in USING.findall(text):
             self.names[alias or used.rpartition(":")[2]] = meant or used
         places = (file.parent, root / "src", root / "tests")

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <initializer_list>
 #include <utility>
 
@@ -22,9 +23,14 @@ constexpr std::size_t kMaxName = 253;
 
 constexpr std::string_view kCombined = "(combined from similar events): ";
 
+// Of what events are told apart by only a digest is remembered: the texts are far longer than the rest
+// of an entry, and there are thousands.
 std::string key_of(std::initializer_list<std::string_view> parts) {
-  std::string key;
-  for (const std::string_view part : parts) (key += part) += '\0';
+  std::string text;
+  for (const std::string_view part : parts) (text += part) += '\0';
+  const std::uint64_t digest = fnv1a_64(text);
+  std::string key(sizeof digest, '\0');
+  std::memcpy(key.data(), &digest, sizeof digest);
   return key;
 }
 
