@@ -58,6 +58,7 @@ class TlsContext;
 class TlsSource {
  public:
   virtual ~TlsSource() = default;
+  // Null where there are none that can be used.
   virtual std::shared_ptr<const TlsContext> current() = 0;
 };
 

@@ -324,6 +324,9 @@ Result<void> expect_server(SSL* ssl, const std::string& name) {
 Task<Result<std::unique_ptr<Stream>>> tls_connect(std::unique_ptr<Stream> raw,
                                                   std::shared_ptr<const TlsContext> context,
                                                   std::string server_name) {
+  if (!context) {
+    co_return fail(Code::kInvalid, "TLS: there are no certificates to check the server by");
+  }
   const bool insecure = context->impl().insecure;
   StatePtr state = new_state(std::move(raw), std::move(context));
   SSL_set_connect_state(state->ssl.get());

@@ -25,8 +25,9 @@ constexpr Duration kLimited = seconds(10);
 constexpr Duration kSoon{};
 constexpr Duration kSeen = seconds(30);
 constexpr std::size_t kKubeWorkers = 16;
-// Each of them mostly waits; the more are made at once, the fewer lists are needed to see them.
-constexpr std::size_t kSlurmWorkers = 1024;
+// Each of them mostly waits; the more are made at once, the fewer lists are needed to see them. Nor
+// does each cost nothing: some three kilobytes, whether or not it has work.
+constexpr std::size_t kSlurmWorkers = 256;
 // A node that is made anew is drained, removed, made and told about.
 constexpr int kMostSteps = 6;
 

@@ -74,7 +74,7 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
     co_return co_await cannot_bind(id, std::move(unbound), std::move(bound), done.error());
   }
   Note& note = follow(id);
-  note.sent = {};
+  note.sent = JobRequests();
   note.hindered.reset();
   note.wants_volumes.reset();
   co_return co_await all_bound(id, all.front());
