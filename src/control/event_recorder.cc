@@ -42,8 +42,9 @@ EventRecorder::EventRecorder(kube::Client& client, Options options)
 void EventRecorder::event(ObjectRef regarding, EventType type, std::string_view reason,
                           std::string_view action, std::string note,
                           std::optional<ObjectRef> related) {
-  Event event{std::move(regarding), type, std::string(reason), std::string(action), std::move(note),
-              std::move(related)};
+  Event event{std::move(regarding), type, std::string(reason), std::string(action),
+              std::move(note),      {}};
+  if (related) event.related = *std::move(related);
   if (!is_word(reason) || !is_word(action)) {
     return lost("invalid: reason and action need 1 to 128 bytes", event, true);
   }

@@ -173,9 +173,11 @@ bool EventSeries::combined(const std::string& similar_key, const std::string& no
     similar = &similar_.put(similar_key, {now, {}});
   }
   const std::uint64_t hash = fnv1a_64(note);
-  if (similar->notes.contains(hash)) return false;
+  if (std::find(similar->notes.begin(), similar->notes.end(), hash) != similar->notes.end()) {
+    return false;
+  }
   if (similar->notes.size() >= options_.similar_limit) return true;
-  similar->notes.insert(hash);
+  similar->notes.push_back(hash);
   return false;
 }
 

@@ -18,7 +18,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "base/clock.h"
@@ -50,7 +49,7 @@ struct Event {
   std::string reason;  // Why, in one CamelCase word: "FailedDrain".
   std::string action;  // What was being done: "Draining".
   std::string note;    // For people.
-  std::optional<ObjectRef> related;
+  kube::Rare<ObjectRef> related;
 };
 
 // One Event object of the API.
@@ -109,7 +108,7 @@ class EventSeries {
  private:
   struct Similar {
     TimePoint since;
-    std::unordered_set<std::uint64_t> notes;
+    std::vector<std::uint64_t> notes;  // Digests; few.
   };
   struct Budget {
     double left;

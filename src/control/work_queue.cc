@@ -198,6 +198,9 @@ void WorkQueue::release_if_unused(Entry& entry) {
   *link = entry.chain;
   entry.chain = std::exchange(free_, &entry);
   --known_;
+  if (known_ > 0 || entries_.size() <= kKept) return;
+  entries_.clear();
+  free_ = nullptr;
 }
 
 // --- Asking -----------------------------------------------------------------------------------

@@ -157,7 +157,9 @@ class WorkQueue {
   const Options options_;
   std::unique_ptr<Instruments> instruments_;  // Null without metrics.
 
-  std::deque<Entry> entries_;  // Grows only; addresses stay.
+  // Addresses stay. Given back once nothing is known, where a burst has made it large.
+  static constexpr std::size_t kKept = 256;
+  std::deque<Entry> entries_;
   Entry* free_ = nullptr;
   std::vector<Entry*> table_;  // By hash, chained; a power of two.
   std::size_t known_ = 0;

@@ -57,6 +57,18 @@ TEST_F(WorkQueueTest, KeysComeOutInTheOrderTheyWentInAndOnlyOnce) {
   EXPECT_FALSE(queue_.try_next().has_value());
 }
 
+TEST_F(WorkQueueTest, WorksOnAfterABurstWhoseMemoryItGaveBack) {
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 1000; ++i) queue_.add({"ns", std::to_string(i)});
+    queue_.add_after({"ns", "later"}, seconds(1));
+    EXPECT_EQ(take_all().size(), 1000U);
+    executor_.advance(seconds(1));
+    const auto last = queue_.try_next();
+    EXPECT_EQ(last->key().name, "later");
+  }
+  EXPECT_THAT(take_all(), IsEmpty());
+}
+
 TEST_F(WorkQueueTest, TheNamespaceIsPartOfTheKey) {
   queue_.add({"x", "a"});
   queue_.add({"y", "a"});
