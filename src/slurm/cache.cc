@@ -313,6 +313,7 @@ Task<Result<std::shared_ptr<const Job>>> Cache::refresh_job(JobId job) {
 Task<Result<std::shared_ptr<const Node>>> Cache::refresh_node(std::string node) {
   return state_->refresh<Node>(&state_->node_reads, std::move(node));
 }
+Task<Result<void>> Cache::refresh_jobs() { return state_->refresh_jobs(); }
 void Cache::refresh_lists() { state_->refresh_lists(); }
 void Cache::pushed(const PushedEvent& event) { state_->pushed(event); }
 

@@ -130,6 +130,10 @@ class Cache {
   // and everybody else see it before anything further is decided. Null: it is not there.
   Task<Result<std::shared_ptr<const Job>>> refresh_job(JobId job);
   Task<Result<std::shared_ptr<const Node>>> refresh_node(std::string node);
+  // Asks for the states of all jobs and reads those that hold resources and were not known to, so
+  // that jobs_on_node() has every job that was on a node when this was called. Fails before the
+  // first list.
+  Task<Result<void>> refresh_jobs();
   // Asks for all lists whatever their pace, the dear ones not at once if they have just been; for
   // writes that touch many.
   void refresh_lists();

@@ -158,6 +158,22 @@ void Cache::State::read_changed(const std::vector<JobId>& changed) {
   }
 }
 
+Task<Result<void>> Cache::State::refresh_jobs() {
+  if (!jobs.store.synced()) {
+    co_return fail(Code::kTransient, "Slurm has not given a first list of its jobs yet");
+  }
+  MS_CO_TRY(const std::vector<JobPulse> states, co_await source.job_states({}, Lane::kNormal));
+  std::vector<std::string> unread;
+  for (const JobPulse& one : states) {
+    const auto stored = jobs.store.get({{}, one.id.text()});
+    const bool known = stored && stored->state.holds_resources();
+    if (one.state.holds_resources() && !known) unread.emplace_back(one.id.text());
+  }
+  for (const std::string& id : unread) job_reads.want(id, Lane::kNormal);
+  for (std::string& id : unread) MS_CO_CHECK(co_await job_reads.fresh(std::move(id)));
+  co_return Result<void>();
+}
+
 bool Cache::State::is_tight(JobId id) const {
   return owned->contains(id.number()) || job_waiters.contains(id.text());
 }

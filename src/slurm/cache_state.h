@@ -114,6 +114,7 @@ struct Cache::State {
   bool keeps_disagreeing(const Job& stored, const JobPulse& pulse);
   bool store_state(const Job& stored, const JobPulse& pulse, const Ledger::Read& read);
   void read_changed(const std::vector<JobId>& changed);
+  Task<Result<void>> refresh_jobs();
   bool is_tight(JobId id) const;
   bool cares(const JobPulse& pulse) const;
 

@@ -245,6 +245,19 @@ TEST_F(CacheTest, ShowsTheWriterWhatItWrote) {
   EXPECT_EQ(*executor_.run(cache_->refresh_job(JobId(1))), nullptr);
 }
 
+TEST_F(CacheTest, KnowsEveryJobOnANodeWhenAskedToLookAgain) {
+  slurm_.put_job(1, Base::kPending);
+  start();
+  slurm_.put_job(1, Base::kSuspended, "n1");
+  slurm_.put_job(2, Base::kRunning, "n[1-2]");
+  slurm_.put_job(3, Base::kCompleted, "n1");
+  EXPECT_EQ(cache_->jobs_on_node("n1").size(), 0);
+  ASSERT_TRUE(executor_.run(cache_->refresh_jobs()));
+  EXPECT_EQ(cache_->jobs_on_node("n1").size(), 2);
+  slurm_.away = true;
+  EXPECT_FALSE(executor_.run(cache_->refresh_jobs()));
+}
+
 TEST_F(CacheTest, ReadsTheNodesOfAJobThatStarts) {
   slurm_.put_node("n1", kIdle, {"main"});
   slurm_.put_job(1, Base::kPending);

@@ -253,6 +253,29 @@ TEST_F(OperatorRules, ADrainUnderAnothersReasonIsLiftedWhenTheWorkerStays) {
   EXPECT_TRUE(drained("gpu-1"));
 }
 
+TEST_F(OperatorRules, AWorkerWithASuspendedJobStaysUntilThatJobIsOver) {
+  begin(2);
+  const auto job = run_job("gpu-1");
+  world.slurm.model().suspend(job);
+  pass(seconds(10));
+  ASSERT_EQ(world.slurm.model().node("gpu-1")->running, 0);
+  EXPECT_EQ(text_at(*find("gpu-1"), "/metadata/labels/nodeset.slinky.slurm.net~1pod-protect"),
+            "true");
+  spec(R"({"replicas":0})");
+  pass(minutes(3));
+  EXPECT_TRUE(drained("gpu-1"));
+  ASSERT_NE(find("gpu-1"), nullptr);
+  EXPECT_EQ(pods(), 1U);
+  // Another process has it from Slurm's list of jobs, not from the node.
+  world.kill();
+  world.start();
+  pass(minutes(3));
+  ASSERT_NE(find("gpu-1"), nullptr);
+  static_cast<void>(world.slurm.model().cancel(job));
+  pass(minutes(1));
+  EXPECT_EQ(pods(), 0U);
+}
+
 TEST_F(OperatorRules, AWorkerDoesNotGoBeforeItIsKnownWhoTakesItsClaims) {
   begin(2, R"(,"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},)"
            R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -49,6 +50,15 @@ std::string node_in(std::string_view path) {
 }
 
 bool is_foreign(const SlurmNode& node) { return node.drain && !node.reason.starts_with(kOurs); }
+
+// A job that is suspended is there too, though slurmctld calls its node idle.
+bool has_job(const SlurmModel& model, const SlurmNode& node) {
+  return std::any_of(model.jobs().begin(), model.jobs().end(), [&](const auto& each) {
+    const SlurmJob& job = each.second;
+    return !job.over() &&
+           std::find(job.nodes.begin(), job.nodes.end(), node.name) != job.nodes.end();
+  });
+}
 
 std::string state_of(const SlurmNode* node) {
   if (node == nullptr) return "unknown to Slurm";
@@ -194,7 +204,7 @@ void Safety::looked_at(const std::string& node) {
   Look& look = looks_[node] = {executor_.clock().now()};
   if (found == nullptr) return;
   look.present = true;
-  look.drained = found->drain && found->running == 0;
+  look.drained = found->drain && !has_job(slurm_api_.model(), *found);
   look.foreign = is_foreign(*found);
 }
 
@@ -214,7 +224,7 @@ void Safety::judge_deletion(std::string_view ns, std::string_view name,
   const std::string told = fmt::format("{} ({})", name, state_of(now));
   const auto look = recent_look(node);
   const bool runs = kubelet_.runs(uid_of(*pod));
-  if (now != nullptr && now->running > 0 && !(look && look->drained)) {
+  if (now != nullptr && has_job(slurm_api_.model(), *now) && !(look && look->drained)) {
     return violate("deletes a pod with a job: " + told);
   }
   if (!runs) return;

@@ -8,8 +8,8 @@
 //
 // The rules:
 //  - a pod whose slurmd runs is deleted only right after slurmctld itself said that its node is
-//    drained and without a job, or that there is no such node; and never before the deleting
-//    process has seen a list of nodes;
+//    drained and without a job, also a suspended one, or that there is no such node; and never
+//    before the deleting process has seen a list of nodes;
 //  - a drain with another's reason is neither lifted nor given a new reason, unless it was the
 //    operator itself that drained the node under that reason;
 //  - a node is deleted from Slurm only where it is down, and right after slurmctld was asked for

@@ -71,7 +71,7 @@ bool is_unregistered(const WorkerView& worker, bool available, WallTime now) {
   if (ready->transition == WallTime()) return false;
   const Duration ready_for = now - ready->transition;
   if (worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent) {
-    return ready_for >= kPatience && !works_unseen(worker);
+    return ready_for >= kPatience && worker.slurm.jobs == 0 && !works_unseen(worker);
   }
   return worker.slurm.empty_for && was_idle(*worker.pod) &&
          std::min(*worker.slurm.empty_for, ready_for) >= kEmptyPatience;
@@ -152,8 +152,10 @@ std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker) {
   const SlurmFacts& slurm = worker.slurm;
   if (worker.pod->terminal()) return Evidence::kEnded;
   // Also of a pod that seems not to have started: then one of the two is mistaken.
-  if (slurm.present() && slurm.node->state.is_busy()) return std::nullopt;
+  if (slurm.has_jobs()) return std::nullopt;
   if (never_ran(*worker.pod)) return Evidence::kNeverRan;
+  // What the node says leaves out suspended jobs.
+  if (!slurm.jobs) return std::nullopt;
   switch (slurm.knowledge) {
     case SlurmFacts::Knowledge::kUnknown:
       return std::nullopt;

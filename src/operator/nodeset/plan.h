@@ -5,8 +5,8 @@
 // is remembered. Deleting is decided here and nowhere else.
 //
 // A condemned pod is cordoned and drained, and deleted only on positive evidence: Slurm shows its
-// node drained; or the pod never ran, or has ended; or a fresh, believable list does not have the
-// node, and no job was on it when one last did.
+// node drained, and no job there, not even a suspended one; or the pod never ran, or has ended; or
+// a fresh, believable list does not have the node, and no job was on it when one last did.
 #pragma once
 
 #include <cstddef>

@@ -58,6 +58,7 @@ Sketch any_pod(std::string name, api::ScalingMode mode) {
   pod.knowledge = *rc::gen::weightedElement<Knowledge>(
       {{4, Knowledge::kPresent}, {1, Knowledge::kAbsent}, {1, Knowledge::kUnknown}});
   pod.state = *any_state();
+  pod.jobs = *rc::gen::weightedElement<std::optional<std::size_t>>({{4, 0}, {1, 1}, {1, {}}});
   pod.reason = *rc::gen::element<std::string>("", "bad dimm", "slurm-operator: Pod is terminating",
                                               "slurm-operator: Pod (slurm/x) was cordoned");
   pod.ready_since = kNow - seconds(*rc::gen::inRange(0, 120));

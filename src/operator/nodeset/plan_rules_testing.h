@@ -35,6 +35,7 @@ inline void expect_harmless(const NodeSetView& view, const Plan& plan) {
     const bool ran = worker.pod->status.phase == kube::PodPhase::kRunning;
     RC_ASSERT(!(ran && worker.slurm.knowledge == SlurmFacts::Knowledge::kUnknown));
     RC_ASSERT(!(ran && works_unseen(worker)));
+    RC_ASSERT(!ran || worker.slurm.jobs == 0);
     if (!worker.slurm.present()) continue;
     RC_ASSERT(!worker.slurm.node->state.is_busy());
     RC_ASSERT(!ran || worker.slurm.node->state.is_drained());

@@ -121,6 +121,10 @@ TEST(RemovalEvidence, IsWhatThePodAndSlurmSay) {
       {"epilog runs", in({Base::kIdle, {Flag::kDrain, Flag::kCompleting}}), std::nullopt},
       {"not yet judged after a restart", in({Base::kUnknown, {Flag::kDrain}}), std::nullopt},
       {"about to open", in({Base::kIdle, {Flag::kDrain, Flag::kUndrain}}), std::nullopt},
+      {"drained with a suspended job",
+       with(in({Base::kIdle, {Flag::kDrain}}), [](Sketch& s) { s.jobs = 1; }), std::nullopt},
+      {"drained and nobody knows of jobs",
+       with(in({Base::kIdle, {Flag::kDrain}}), [](Sketch& s) { s.jobs.reset(); }), std::nullopt},
       {"no answer",
        with(in({Base::kIdle, {Flag::kDrain}}),
             [](Sketch& s) { s.knowledge = Knowledge::kUnknown; }),
@@ -128,6 +132,13 @@ TEST(RemovalEvidence, IsWhatThePodAndSlurmSay) {
       {"not on the list",
        with(in(Base::kIdle), [](Sketch& s) { s.knowledge = Knowledge::kAbsent; }),
        Evidence::kAbsent},
+      {"not on the list, with a job",
+       with(in(Base::kIdle),
+            [](Sketch& s) {
+              s.knowledge = Knowledge::kAbsent;
+              s.jobs = 1;
+            }),
+       std::nullopt},
       {"its node is gone and Slurm silent",
        with(in(Base::kIdle),
             [](Sketch& s) {
@@ -138,6 +149,8 @@ TEST(RemovalEvidence, IsWhatThePodAndSlurmSay) {
        std::nullopt},
       {"failed", with(in(Base::kAllocated), [](Sketch& s) { s.phase = Phase::kFailed; }),
        Evidence::kEnded},
+      {"waits for its image, and of jobs nothing is known",
+       with(pending, [](Sketch& s) { s.jobs.reset(); }), Evidence::kNeverRan},
       {"waits for its image", with(pending, [](Sketch& s) { s.knowledge = Knowledge::kUnknown; }),
        Evidence::kNeverRan},
       {"not scheduled",

@@ -166,8 +166,12 @@ PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
     projection.protect = meta.labels.find(api::label::kPodProtect) == "true";
     projection.deadline = text_of(meta.annotations.find(api::annotation::kPodDeadline));
   } else {
-    projection.protect = worker.slurm.present() && worker.slurm.node->state.is_busy();
+    projection.protect = worker.slurm.has_jobs();
     projection.deadline = last_deadline(jobs);
+    if (!worker.slurm.jobs) {
+      projection.protect |= meta.labels.find(api::label::kPodProtect) == "true";
+      projection.deadline = text_of(meta.annotations.find(api::annotation::kPodDeadline));
+    }
   }
   if (!nodeset.spec.workload_disruption_protection) projection.protect = false;
   if (worker.node) {

@@ -27,7 +27,8 @@ struct PodProjection {
   std::optional<std::string> topology;  // annotation topology spec; unset: leave it
 };
 // `jobs`: those that hold resources on this node. While Slurm is unknown, or has lost the node with
-// jobs on it, so are they: protection and deadline stay as they are.
+// jobs on it, so are they: protection and deadline stay as they are. While only the jobs are not
+// known, a pod whose node is busy is protected all the same.
 PodProjection project(const api::NodeSet& nodeset, const WorkerView& worker,
                       std::span<const std::shared_ptr<const slurm::Job>> jobs);
 

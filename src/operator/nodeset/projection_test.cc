@@ -39,10 +39,10 @@ SlurmFacts facts(NodeState state, std::string_view reason = "") {
   node->name = "gpu-0";
   node->state = state;
   node->reason = reason;
-  return {Knowledge::kPresent, std::move(node)};
+  return {Knowledge::kPresent, std::move(node), {}, 0};
 }
 const SlurmFacts kUnknownFacts = {};
-const SlurmFacts kAbsentFacts = {Knowledge::kAbsent, nullptr};
+const SlurmFacts kAbsentFacts = {Knowledge::kAbsent, nullptr, {}, 0};
 
 WorkerView worker(SlurmFacts slurm, std::shared_ptr<const kube::Pod> of = pod()) {
   return {.pod = std::move(of), .node = nullptr, .slurm = std::move(slurm)};
@@ -161,6 +161,9 @@ TEST(Projection, ABusyPodIsProtectedUnlessProtectionIsOff) {
   EXPECT_TRUE(project(nodeset, worker(facts(Base::kMixed)), {}).protect);
   EXPECT_TRUE(project(nodeset, worker(facts({Base::kIdle, {Flag::kCompleting}})), {}).protect);
   EXPECT_FALSE(project(nodeset, worker(facts(Base::kIdle)), {}).protect);
+  SlurmFacts suspended = facts(Base::kIdle);
+  suspended.jobs = 1;
+  EXPECT_TRUE(project(nodeset, worker(suspended), {}).protect);
   EXPECT_FALSE(project(nodeset, worker(kAbsentFacts), {}).protect);
   nodeset.spec.workload_disruption_protection = false;
   EXPECT_FALSE(project(nodeset, worker(facts(Base::kAllocated)), {}).protect);

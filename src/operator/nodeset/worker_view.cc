@@ -56,6 +56,8 @@ bool was_idle(const kube::Pod& pod) {
 
 // Unknown: after a restart of slurmctld its jobs may not have been looked for.
 bool was_at_work(const kube::Pod& pod) {
+  // With suspended jobs alone the node was idle, and the pod protected.
+  if (label_of(pod, api::label::kPodProtect) == "true") return true;
   return shows(pod, {"SlurmNodeStateAllocated", "SlurmNodeStateMixed", "SlurmNodeStateCompleting",
                      "SlurmNodeStateUnknown"});
 }

@@ -31,7 +31,12 @@ struct SlurmFacts {
   // Set where kUnknown because a fresh list has not a single node, with for how long that has been
   // so: slurmctld lost its state, or nobody has ever registered with it.
   std::optional<Duration> empty_for = {};
+  // How many jobs run or are suspended there, by a fresh list of jobs; unset where there is none.
+  // The node does not tell: slurmctld calls it IDLE when its last running job is suspended.
+  std::optional<std::size_t> jobs = {};
 
+  // As far as is known.
+  bool has_jobs() const { return jobs.value_or(0) > 0 || (present() && node->state.is_busy()); }
   bool present() const { return knowledge == Knowledge::kPresent; }
 };
 

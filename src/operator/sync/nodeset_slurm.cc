@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "base/hostlist.h"
 #include "control/finalizer.h"
 #include "control/in_parallel.h"
 #include "net/wait.h"
@@ -81,6 +82,18 @@ void NodeSetSlurmSync::watch(control::Controller& queue) {
   });
   world_.slurm.on_cluster([this, &queue](KeyView owner) {
     for (const auto& nodeset : world_.nodesets_of(owner)) queue.enqueue(nodeset->meta.key());
+  });
+  // A suspended job that ends changes nothing of its node.
+  world_.slurm.on_job([this, &queue](KeyView owner, const auto& before, const auto& after) {
+    const bool ends = before && before->state.holds_resources() &&
+                      !(after && after->state.holds_resources() && after->nodes == before->nodes);
+    const auto names = ends ? expand_hostlist(before->nodes) : Result<std::vector<std::string>>();
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+      for (const auto& pod : world_.pods_of_slurm_node(owner, name)) {
+        if (cordon_cause({.pod = pod}) == Cause::kNone) continue;
+        if (const auto nodeset = shared_.owner_of(*pod)) queue.enqueue(nodeset->meta.key());
+      }
+    }
   });
   world_.slurm.on_node([this, &queue](KeyView owner, const auto& before, const auto& after) {
     const slurm::Node& node = after ? *after : *before;
@@ -257,6 +270,12 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
     all.push_back({view->workers[worker], Evidence::kAbsent, Ground::kUnknown});
   }
   const std::size_t size = view->workers.size();
+  // A question that nothing could follow from is not asked.
+  std::erase_if(
+      all, [&](const Candidate& one) { return !shared_.has_room(*nodeset, one.ground, size); });
+  if (all.empty()) co_return Result<void>();
+  // Once for all of them: no job has come to a node since it was drained.
+  MS_CO_CHECK(co_await slurm->cache().refresh_jobs());
   co_return co_await control::in_parallel<Candidate>(
       std::move(all),
       [this, nodeset, slurm, size](Candidate one) {
@@ -269,13 +288,13 @@ Task<Result<void>> NodeSetSlurmSync::remove_drained(NodeSetPtr nodeset, SlurmPtr
 // second is enough for somebody to lift a drain and for a job to start.
 Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slurm, Candidate one,
                                                 std::size_t size) {
-  // A question that nothing could follow from is not asked.
   if (!shared_.has_room(*nodeset, one.ground, size)) co_return Result<void>();
   const std::string name = slurm_node_name(*one.worker.pod);
   MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
   const bool holds =
       one.evidence == Evidence::kAbsent ? now == nullptr : now && now->state.is_drained();
-  if (!holds || !shared_.may_delete(*nodeset, one.ground, size)) co_return Result<void>();
+  if (!holds || slurm->jobs_at(name) != 0) co_return Result<void>();
+  if (!shared_.may_delete(*nodeset, one.ground, size)) co_return Result<void>();
   co_return co_await delete_pod(&shared_, one.worker.pod, nodeset, PodVersion::kAny);
 }
 

@@ -1,6 +1,7 @@
 #include "operator/sync/slurm_clusters.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -77,14 +78,22 @@ SlurmFacts SlurmCluster::facts(std::string_view node) {
   if (!fresh || cache().nodes().size() > 0) empty_since_.reset();
   if (!fresh) return {};
   if (auto found = cache().nodes().get({}, node)) {
-    return {SlurmFacts::Knowledge::kPresent, std::move(found)};
+    return {SlurmFacts::Knowledge::kPresent, std::move(found), {}, jobs_at(node)};
   }
   // A list without a single node is what a slurmctld with lost state gives.
   if (cache().nodes().size() == 0) {
     if (!empty_since_) empty_since_ = now();
     return {.empty_for = now() - *empty_since_};
   }
-  return {SlurmFacts::Knowledge::kAbsent, nullptr};
+  return {SlurmFacts::Knowledge::kAbsent, nullptr, {}, jobs_at(node)};
+}
+
+std::optional<std::size_t> SlurmCluster::jobs_at(std::string_view node) {
+  if (!cache().jobs_freshness().fresh()) return std::nullopt;
+  const auto jobs = cache().jobs_on_node(node);
+  // Of one that completes, the node itself says whether it still does so here.
+  return std::count_if(jobs.begin(), jobs.end(),
+                       [](const auto& job) { return !job->state.is_completing(); });
 }
 
 std::optional<std::size_t> SlurmCluster::jobs_naming(std::string_view partition) {
@@ -118,7 +127,8 @@ class SlurmClusters::Live final : public SlurmCluster {
   slurm::Cache& cache() override { return cache_; }
   const std::string& url() const { return url_; }
   ReplaceableTokens& tokens() { return *tokens_; }
-  // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail.
+  // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail, and
+  // whenever the jobs begin or cease to be.
   void start(std::function<void()> known) {
     tasks_.spawn(cache_.run());
     tasks_.spawn(watch_freshness(std::move(known)));
@@ -130,10 +140,11 @@ class SlurmClusters::Live final : public SlurmCluster {
   // What is fresh ceases to be by the mere passing of time, and what fails from the first brings no
   // list that would tell of it.
   net::Task<Result<void>> watch_freshness(std::function<void()> known) {
-    for (std::pair seen(false, true);;) {
+    for (std::tuple seen(false, true, false);;) {
       MS_CO_CHECK(co_await net::sleep(seconds(1)));
       const slurm::Freshness now = cache_.nodes_freshness();
-      const auto before = std::exchange(seen, {now.fresh(), now.why.empty()});
+      const bool jobs = cache_.jobs_freshness().fresh();
+      const auto before = std::exchange(seen, {now.fresh(), now.why.empty(), jobs});
       if (seen != before) known();
     }
   }

@@ -41,6 +41,9 @@ class SlurmCluster {
   // empty.
   SlurmFacts facts(std::string_view node);
 
+  // How many jobs run or are suspended on the node; unset where that is not known.
+  std::optional<std::size_t> jobs_at(std::string_view node);
+
   // How many jobs that slurmctld has on record name the partition, alone or among others; unset
   // where that is not known.
   std::optional<std::size_t> jobs_naming(std::string_view partition);

@@ -39,6 +39,12 @@ void WorkerSync::watch(control::Controller& queue) {
     if (after && shared_.owner_of(*after)) to.enqueue(after->meta.key());
   });
   queue.wait_for(world_.nodesets);
+  // Of a pod whose last job ended while nobody knew of jobs, no job tells.
+  world_.slurm.on_cluster([this, &queue](KeyView owner) {
+    for (const auto& nodeset : world_.nodesets_of(owner)) {
+      for (const auto& pod : world_.pods_of(nodeset->meta.uid)) queue.enqueue(pod->meta.key());
+    }
+  });
   world_.nodes.add_handler([this, &queue](const auto& before, const auto& after) {
     for (const auto& pod : world_.pods_on((after ? *after : *before).meta.name)) {
       queue.enqueue(pod->meta.key());
