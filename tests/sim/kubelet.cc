@@ -91,6 +91,8 @@ void Kubelet::look_at(const Object& pod) {
   life.seen = true;
   if (is_new) {
     life.slurm_node = text_at(*pod, "/spec/hostname");
+    const auto other = registers_as.find(life.slurm_node);
+    if (other != registers_as.end()) life.slurm_node = other->second;
     wait(life, milliseconds(50), milliseconds(800));
   }
   if (is_being_deleted(*pod) && life.stage != Stage::kStopping) return stop(life);

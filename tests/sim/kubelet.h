@@ -37,6 +37,9 @@ class Kubelet {
   std::function<void(const json::Value& pod)> on_going;
   std::function<void(const std::string& line)> on_note = [](const std::string&) {};
 
+  // The names under which slurmd registers where these are others than the pods' host names.
+  std::map<std::string, std::string, std::less<>> registers_as;
+
   void tick();
 
   // Its slurmd ends and is started again in the same pod.

@@ -276,6 +276,22 @@ TEST_F(OperatorRules, AWorkerWithASuspendedJobStaysUntilThatJobIsOver) {
   EXPECT_EQ(pods(), 0U);
 }
 
+TEST_F(OperatorRules, AWorkerThatSlurmKnowsUnderAnotherNameIsLeftAloneAndToldOf) {
+  world.kubelet.registers_as["gpu-1"] = "gpu-1.workers";
+  begin(2);
+  const std::string uid(uid_of(*find("gpu-1")));
+  run_job("gpu-1.workers");
+  pass(minutes(5));
+  ASSERT_NE(find("gpu-1"), nullptr);
+  EXPECT_EQ(uid_of(*find("gpu-1")), uid);
+  EXPECT_EQ(condition("Degraded"), "True WorkersUnderAnotherName");
+  spec(R"({"replicas":1})");
+  pass(minutes(5));
+  ASSERT_NE(find("gpu-1"), nullptr);
+  EXPECT_EQ(uid_of(*find("gpu-1")), uid);
+  EXPECT_EQ(condition("Degraded"), "True WorkersUnderAnotherName");
+}
+
 TEST_F(OperatorRules, AWorkerDoesNotGoBeforeItIsKnownWhoTakesItsClaims) {
   begin(2, R"(,"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},)"
            R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");

@@ -155,22 +155,24 @@ class Scenario {
     if (after != before) world_.safety.violate(fmt::format("{} writes at rest", after - before));
   }
 
-  // A worker that had jobs when Slurm last knew it is a person's to delete, who knows that they are
-  // over; see docs/nodesets.md.
+  // A worker that had jobs when Slurm last knew it, or that Slurm never knew, is a person's to
+  // delete, who knows that they are over; see docs/nodesets.md.
   void free_unseen() {
     for (const auto& [key, pod] : Objects(world_.api.storage().all("pods"))) {
       const bool known = world_.slurm.model().node(std::string(text_at(*pod, "/spec/hostname")));
       if (known || is_being_deleted(*pod)) continue;
       const json::Value* const all = pod->at_pointer("/status/conditions");
+      bool at_work =
+          text_at(*pod, "/metadata/labels/nodeset.slinky.slurm.net~1pod-protect") == "true";
+      bool known_once = false;
       for (const json::Value& one : all == nullptr ? json::Value::array() : *all) {
         const std::string_view type = text_at(one, "/type");
-        if (type != "SlurmNodeStateAllocated" && type != "SlurmNodeStateMixed" &&
-            type != "SlurmNodeStateCompleting" && type != "SlurmNodeStateUnknown") {
-          continue;
-        }
-        world_.kubectl(Method::kDelete, kPods + std::string(name_of(*pod)));
-        break;
+        known_once |= type.starts_with("SlurmNodeState");
+        at_work |= type == "SlurmNodeStateAllocated" || type == "SlurmNodeStateMixed" ||
+                   type == "SlurmNodeStateCompleting" || type == "SlurmNodeStateUnknown";
       }
+      if (!at_work && (known_once || !is_ready(*pod))) continue;
+      world_.kubectl(Method::kDelete, kPods + std::string(name_of(*pod)));
     }
   }
 

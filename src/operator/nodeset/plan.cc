@@ -71,10 +71,20 @@ bool is_unregistered(const WorkerView& worker, bool available, WallTime now) {
   if (ready->transition == WallTime()) return false;
   const Duration ready_for = now - ready->transition;
   if (worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent) {
-    return ready_for >= kPatience && worker.slurm.jobs == 0 && !works_unseen(worker);
+    return ready_for >= kPatience && worker.slurm.jobs == 0 && !works_unseen(worker) &&
+           !may_have_another_name(worker);
   }
   return worker.slurm.empty_for && was_idle(*worker.pod) &&
          std::min(*worker.slurm.empty_for, ready_for) >= kEmptyPatience;
+}
+
+// A slurmd that has just started is about to be on the list.
+bool is_stranger(const WorkerView& worker, WallTime now) {
+  constexpr Duration kPatience = minutes(2);
+  if (!may_have_another_name(worker) || works_unseen(worker)) return false;
+  const auto* const ready = kube::find_condition(worker.pod->status.conditions, "Ready");
+  return ready != nullptr && ready->transition != WallTime() &&
+         now - ready->transition >= kPatience;
 }
 
 // The list has been without any node for longer than that of a new cluster is for a moment.
@@ -97,6 +107,9 @@ Plan plan_of(Draft draft) {
     if (entry.life == Life::kAlive &&
         (works_unseen(worker) || (lost && was_at_work(*worker.pod)))) {
       plan.unseen.push_back(index);
+    }
+    if (entry.life == Life::kAlive && is_stranger(worker, view.now)) {
+      plan.strangers.push_back(index);
     }
     if (entry.life == Life::kEnded) {
       // The wait is for the one that takes its place; where none does, there is nothing to wait
@@ -160,7 +173,8 @@ std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker) {
     case SlurmFacts::Knowledge::kUnknown:
       return std::nullopt;
     case SlurmFacts::Knowledge::kAbsent:
-      return works_unseen(worker) ? std::nullopt : std::optional(Evidence::kAbsent);
+      if (works_unseen(worker) || may_have_another_name(worker)) return std::nullopt;
+      return Evidence::kAbsent;
     case SlurmFacts::Knowledge::kPresent:
       break;
   }

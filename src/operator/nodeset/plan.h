@@ -6,7 +6,7 @@
 //
 // A condemned pod is cordoned and drained, and deleted only on positive evidence: Slurm shows its
 // node drained, and no job there, not even a suspended one; or the pod never ran, or has ended; or
-// a fresh, believable list does not have the node, and no job was on it when one last did.
+// a fresh, believable list does not have the node, one did have it, and no job was on it then.
 #pragma once
 
 #include <cstddef>
@@ -75,6 +75,8 @@ struct Plan {
   // Workers that Slurm has lost with jobs on them: left alone, whatever else is wanted of
   // them, until their slurmd registers or somebody deletes them.
   std::vector<std::size_t> unseen;
+  // Workers that Slurm does not know and may know under another name: left alone likewise.
+  std::vector<std::size_t> strangers;
   // Ready workers that a fresh list without any node lacks, once it is no passing matter.
   std::int32_t lost = 0;
   // Workers whose node should not have them, or has another name, and that are left alone until

@@ -62,7 +62,9 @@ Sketch any_pod(std::string name, api::ScalingMode mode) {
   pod.reason = *rc::gen::element<std::string>("", "bad dimm", "slurm-operator: Pod is terminating",
                                               "slurm-operator: Pod (slurm/x) was cordoned");
   pod.ready_since = kNow - seconds(*rc::gen::inRange(0, 120));
-  pod.shown = {*rc::gen::element<std::string>("SlurmNodeStateIdle", "SlurmNodeStateMixed")};
+  pod.shown = {
+      *rc::gen::element<std::string>("SlurmNodeStateIdle", "SlurmNodeStateMixed", "Other")};
+  pod.elsewhere = *rc::gen::element<std::string>("", "", "n1");
   return pod;
 }
 

@@ -36,6 +36,7 @@ inline void expect_harmless(const NodeSetView& view, const Plan& plan) {
     RC_ASSERT(!(ran && worker.slurm.knowledge == SlurmFacts::Knowledge::kUnknown));
     RC_ASSERT(!(ran && works_unseen(worker)));
     RC_ASSERT(!ran || worker.slurm.jobs == 0);
+    RC_ASSERT(!(ran && may_have_another_name(worker)));
     if (!worker.slurm.present()) continue;
     RC_ASSERT(!worker.slurm.node->state.is_busy());
     RC_ASSERT(!ran || worker.slurm.node->state.is_drained());

@@ -130,8 +130,29 @@ TEST(RemovalEvidence, IsWhatThePodAndSlurmSay) {
             [](Sketch& s) { s.knowledge = Knowledge::kUnknown; }),
        std::nullopt},
       {"not on the list",
-       with(in(Base::kIdle), [](Sketch& s) { s.knowledge = Knowledge::kAbsent; }),
+       with(in(Base::kIdle),
+            [](Sketch& s) {
+              s.knowledge = Knowledge::kAbsent;
+              s.shown = {"SlurmNodeStateGone"};
+            }),
        Evidence::kAbsent},
+      {"not on the list, and never was",
+       with(in(Base::kIdle), [](Sketch& s) { s.knowledge = Knowledge::kAbsent; }), std::nullopt},
+      {"not on the list, never was, and not up",
+       with(in(Base::kIdle),
+            [](Sketch& s) {
+              s.knowledge = Knowledge::kAbsent;
+              s.ready = false;
+            }),
+       Evidence::kAbsent},
+      {"not on the list, and its address under another name",
+       with(in(Base::kIdle),
+            [](Sketch& s) {
+              s.knowledge = Knowledge::kAbsent;
+              s.shown = {"SlurmNodeStateGone"};
+              s.elsewhere = "gpu-0.workers";
+            }),
+       std::nullopt},
       {"not on the list, with a job",
        with(in(Base::kIdle),
             [](Sketch& s) {
@@ -253,7 +274,8 @@ TEST(Deletion, CondemnsAllAndCreatesNone) {
 
 TEST(Unregistered, AreThoseReadyForAMinuteThatABelievableListLacks) {
   const auto is_unregistered = [](auto&& change) {
-    auto world = of(1, {{.name = "gpu-0", .knowledge = Knowledge::kAbsent}});
+    auto world = of(
+        1, {{.name = "gpu-0", .knowledge = Knowledge::kAbsent, .shown = {"SlurmNodeStateGone"}}});
     change(world);
     return !world.plan().unregistered.empty();
   };
@@ -266,6 +288,9 @@ TEST(Unregistered, AreThoseReadyForAMinuteThatABelievableListLacks) {
   EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].ready_since = WallTime(); }));
   EXPECT_FALSE(is_unregistered([](Sample& w) { w.nodeset.spec.min_ready_seconds = 7200; }));
   EXPECT_FALSE(is_unregistered([](Sample& w) { w.nodeset.spec.replicas = 0; }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].shown.clear(); }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].elsewhere = "n1"; }));
+  EXPECT_FALSE(is_unregistered([](Sample& w) { w.pods[0].jobs = 1; }));
 }
 
 TEST(Unseen, AreWorkersThatSlurmLostWithJobsOnThemAndTheyAreSparedWhateverIsWanted) {

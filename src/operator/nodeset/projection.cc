@@ -21,8 +21,6 @@ using Base = slurm::NodeState::Base;
 using Flag = slurm::NodeState::Flag;
 using Knowledge = SlurmFacts::Knowledge;
 
-constexpr std::string_view kStatePrefix = "SlurmNodeState";
-
 std::string_view suffix_of(Base base) {
   switch (base) {
     case Base::kAllocated:
@@ -63,6 +61,16 @@ kube::Condition state_condition(std::string_view suffix, const slurm::Node& node
   // The API wants a reason in CamelCase; Slurm's own is free text and goes into the message.
   condition.reason = suffix;
   condition.message = node.reason.view();
+  condition.status = kube::ConditionStatus::kTrue;
+  return condition;
+}
+
+// What is left of those of a node that Slurm had: that it had it (was_known).
+kube::Condition gone_condition() {
+  kube::Condition condition;
+  condition.type = std::string(kStatePrefix) + "Gone";
+  condition.reason = "Gone";
+  condition.message = "Slurm had this node and does not list it any more";
   condition.status = kube::ConditionStatus::kTrue;
   return condition;
 }
@@ -204,8 +212,12 @@ Value conditions_patch(const WorkerView& worker, WallTime now) {
   const kube::Pod& pod = *worker.pod;
   const SlurmFacts& facts = worker.slurm;
   if (keeps_what_it_shows(worker)) return {};
-  const auto wanted =
-      facts.present() ? state_conditions(*facts.node) : std::vector<kube::Condition>();
+  std::vector<kube::Condition> wanted;
+  if (facts.present()) {
+    wanted = state_conditions(*facts.node);
+  } else if (was_known(pod)) {
+    wanted.push_back(gone_condition());
+  }
   control::ConditionList list = control::edit(pod.status.conditions);
   control::ConditionList changed;
   for (const kube::Condition& condition : wanted) {

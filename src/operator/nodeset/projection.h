@@ -42,7 +42,7 @@ json::Value metadata_patch(const kube::Pod& pod, const PodProjection& projection
 // status. The kubelet writes the same list; a merge patch would replace it whole and undo the
 // kubelet's last word, while this names our conditions by type and those that go with "$patch":
 // "delete". Where Slurm is unknown, or has lost the node with jobs on it (works_unseen), the pod
-// keeps those it has; else those of a node that Slurm does not have go.
+// keeps those it has; else SlurmNodeStateGone takes the place of those of a node that is gone.
 json::Value conditions_patch(const WorkerView& worker, WallTime now);
 
 // The counters; conditions, hash, selector and observed generation are filled in by sync. While

@@ -142,11 +142,12 @@ TEST(ConditionsPatch, ANewReasonIsNoNewState) {
             R"("lastTransitionTime":"2026-11-16T08:30:00Z"}])");
 }
 
-TEST(ConditionsPatch, KeepsThemWhileSlurmIsUnknownAndRemovesThemOfANodeThatIsGone) {
+TEST(ConditionsPatch, KeepsThemWhileSlurmIsUnknownAndOneInTheirPlaceOfANodeThatIsGone) {
   EXPECT_TRUE(conditions_patch(worker(kUnknownFacts, pod("", kIdle)), kNow).is_null());
-  EXPECT_EQ(to_text(*conditions_patch(worker(kAbsentFacts, pod("", kIdle)), kNow)
-                         .at_pointer("/status/conditions")),
-            R"([{"$patch":"delete","type":"SlurmNodeStateIdle"}])");
+  const Value gone = conditions_patch(worker(kAbsentFacts, pod("", kIdle)), kNow);
+  EXPECT_EQ(to_text(*gone.at_pointer("/status/conditions/0/type")), R"("SlurmNodeStateGone")");
+  EXPECT_EQ(to_text(*gone.at_pointer("/status/conditions/1")),
+            R"({"$patch":"delete","type":"SlurmNodeStateIdle"})");
   EXPECT_TRUE(conditions_patch(worker(kAbsentFacts, pod("", kReady)), kNow).is_null());
 }
 

@@ -49,7 +49,8 @@ struct Sketch {
   std::string reservation;
   std::optional<Duration> empty_for = {};  // With kUnknown: a list without any node.
   std::optional<std::size_t> jobs = 0;     // Of which Slurm's list of jobs tells.
-  std::vector<std::string> shown;          // Conditions of the pod that are true.
+  std::string elsewhere;
+  std::vector<std::string> shown;  // Conditions of the pod that are true.
 };
 
 inline json::StringMap string_map(
@@ -126,6 +127,7 @@ inline WorkerView view_of(const Sketch& sketch) {
   worker.slurm.knowledge = sketch.knowledge;
   worker.slurm.empty_for = sketch.empty_for;
   worker.slurm.jobs = sketch.jobs;
+  worker.slurm.elsewhere = sketch.elsewhere;
   if (worker.slurm.present()) {
     auto node = std::make_shared<slurm::Node>();
     node->name = sketch.name;

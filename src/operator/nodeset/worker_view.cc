@@ -66,6 +66,19 @@ bool works_unseen(const WorkerView& worker) {
   return worker.slurm.knowledge == SlurmFacts::Knowledge::kAbsent && was_at_work(*worker.pod);
 }
 
+bool was_known(const kube::Pod& pod) {
+  const auto& all = pod.status.conditions;
+  return std::any_of(all.begin(), all.end(), [](const kube::Condition& condition) {
+    return condition.type.view().starts_with(kStatePrefix) &&
+           condition.status == kube::ConditionStatus::kTrue;
+  });
+}
+
+bool may_have_another_name(const WorkerView& worker) {
+  if (worker.slurm.knowledge != SlurmFacts::Knowledge::kAbsent) return false;
+  return !worker.slurm.elsewhere.empty() || (worker.pod->ready() && !was_known(*worker.pod));
+}
+
 bool is_about_to_register(const WorkerView& worker, WallTime now) {
   constexpr Duration kJustNow = minutes(2);
   const kube::Pod& pod = *worker.pod;

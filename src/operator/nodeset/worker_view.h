@@ -35,6 +35,9 @@ struct SlurmFacts {
   // The node does not tell: slurmctld calls it IDLE when its last running job is suspended.
   std::optional<std::size_t> jobs = {};
 
+  // Set where kAbsent though Slurm has a node with the pod's address or host name: its name.
+  std::string elsewhere = {};
+
   // As far as is known.
   bool has_jobs() const { return jobs.value_or(0) > 0 || (present() && node->state.is_busy()); }
   bool present() const { return knowledge == Knowledge::kPresent; }
@@ -59,6 +62,16 @@ bool was_at_work(const kube::Pod& pod);
 // jobs cannot be deleted, so Slurm has lost it, and what it ran may be running on. Only a slurmd
 // that registers again, or a person, knows better: nobody may delete the pod for it.
 bool works_unseen(const WorkerView& worker);
+
+// Whether Slurm has ever had the worker under its name, or the conditions that say so have been
+// replaced by the one of a node that is gone.
+bool was_known(const kube::Pod& pod);
+inline constexpr std::string_view kStatePrefix = "SlurmNodeState";
+
+// A fresh list lacks the node, and that says nothing of the worker: Slurm has its address under
+// another name, or it is Ready and Slurm never had it under this one. Its slurmd may have another
+// name (hostNetwork on a node whose host name is another, setHostnameAsFQDN, -N), and jobs.
+bool may_have_another_name(const WorkerView& worker);
 
 // The name by which Slurm knows the worker: the pod-hostname label where it is set, else
 // spec.hostname, else the pod's name; with hostNetwork in StatefulSet mode the Kubernetes node's

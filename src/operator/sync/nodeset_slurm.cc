@@ -291,8 +291,11 @@ Task<Result<void>> NodeSetSlurmSync::remove_one(NodeSetPtr nodeset, SlurmPtr slu
   if (!shared_.has_room(*nodeset, one.ground, size)) co_return Result<void>();
   const std::string name = slurm_node_name(*one.worker.pod);
   MS_CO_TRY(const auto now, co_await slurm->cache().refresh_node(name));
-  const bool holds =
-      one.evidence == Evidence::kAbsent ? now == nullptr : now && now->state.is_drained();
+  WorkerView latest = shared_.worker(*one.worker.pod, slurm.get());
+  latest.pod = one.worker.pod;
+  const bool holds = one.evidence == Evidence::kAbsent
+                         ? now == nullptr && !may_have_another_name(latest)
+                         : now && now->state.is_drained();
   if (!holds || slurm->jobs_at(name) != 0) co_return Result<void>();
   if (!shared_.may_delete(*nodeset, one.ground, size)) co_return Result<void>();
   co_return co_await delete_pod(&shared_, one.worker.pod, nodeset, PodVersion::kAny);

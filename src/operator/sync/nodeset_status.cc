@@ -63,6 +63,28 @@ std::string about_unseen(const NodeSetView& view, const Plan& plan) {
       plan.unseen.size(), fmt::join(names, ", "), more > 0 ? ", ..." : "");
 }
 
+// The same of workers that Slurm may know under another name.
+std::string about_strangers(const NodeSetView& view, const Plan& plan) {
+  constexpr std::size_t kNamed = 5;
+  if (plan.strangers.empty()) return {};
+  std::vector<std::string> names;
+  for (const std::size_t index : plan.strangers) {
+    const WorkerView& worker = view.workers[index];
+    const std::string& other = worker.slurm.elsewhere;
+    names.push_back(other.empty() ? worker.pod->meta.name
+                                  : fmt::format("{} as {}", worker.pod->meta.name, other));
+  }
+  std::sort(names.begin(), names.end());
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return fmt::format(
+      "{} workers are not in Slurm under the name that is expected, and may have jobs under "
+      "another, so their pods are left alone ({}{}): let slurmd take the expected name (no -N, no "
+      "setHostnameAsFQDN; with hostNetwork the name of the Kubernetes node), or delete the pods "
+      "when no job runs there",
+      plan.strangers.size(), fmt::join(names, ", "), more > 0 ? ", ..." : "");
+}
+
 Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters& now,
                        const SlurmCluster* slurm, std::string_view freshness,
                        std::string_view held_back, const Error* failure) {
@@ -94,6 +116,9 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
   } else if (!unseen.empty()) {
     all.degraded_reason = "BusyWorkersUnknown";
     all.degraded_message = unseen;
+  } else if (!plan.strangers.empty()) {
+    all.degraded_reason = "WorkersUnderAnotherName";
+    all.degraded_message = about_strangers(view, plan);
   } else if (!plan.unregistered.empty()) {
     all.degraded_reason = "WorkersNotRegistered";
     all.degraded_message =

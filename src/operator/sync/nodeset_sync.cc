@@ -276,6 +276,8 @@ Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const
     const bool matures = worker.pod->ready() && !worker.pod->meta.deleting() &&
                          !is_available(view.nodeset, *worker.pod, view.now);
     if (worker.slurm.empty_for) sooner(kWhileGoing);
+    // Time alone makes a stranger of one that should have registered.
+    if (may_have_another_name(worker)) sooner(kWhileGoing);
     if (matures) sooner(seconds(view.nodeset.spec.min_ready_seconds) + seconds(1));
   }
   // Nobody tells when the limit of deletions lets the next ones go.

@@ -68,7 +68,38 @@ WorkerView NodeSetWorld::worker(const kube::Pod& pod, SlurmCluster* slurm) const
   WorkerView view;
   if (!pod.node_name.empty()) view.node = world.nodes.get({}, pod.node_name.view());
   if (slurm != nullptr) view.slurm = slurm->facts(slurm_node_name(pod));
+  if (view.slurm.knowledge == SlurmFacts::Knowledge::kAbsent) {
+    view.slurm.elsewhere = elsewhere(pod, *slurm);
+  }
   return view;
+}
+
+// Addresses are used again: a record that is down has no job, and one that another pod goes by is
+// that pod's.
+std::string NodeSetWorld::elsewhere(const kube::Pod& pod, SlurmCluster& slurm) const {
+  const auto nodeset = owner_of(pod);
+  if (!nodeset) return {};
+  const KeyView controller{nodeset->meta.ns, nodeset->spec.controller_ref.name};
+  std::vector<std::string_view> known_as = {pod.status.pod_ip.view(),
+                                            pod.status.second_pod_ip.view()};
+  if (pod.spec->host_network) {
+    const std::string_view host = pod.node_name.view();
+    known_as.insert(known_as.end(), {host, host.substr(0, host.find('.'))});
+  } else {
+    known_as.push_back(pod.hostname.empty() ? std::string_view(pod.meta.name)
+                                            : pod.hostname.view());
+  }
+  for (const std::string_view one : known_as) {
+    if (one.empty()) continue;
+    for (const auto& node : slurm.nodes_at(one)) {
+      const auto& pods = world.pods_of_slurm_node(controller, node->name);
+      const bool anothers = std::any_of(pods.begin(), pods.end(), [&](const auto& other) {
+        return other->meta.uid != pod.meta.uid;
+      });
+      if (!node->state.is_down() && !anothers) return std::string(std::string_view(node->name));
+    }
+  }
+  return {};
 }
 
 void NodeSetWorld::set_revision(const api::NodeSet& nodeset, std::string hash) {

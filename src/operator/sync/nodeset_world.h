@@ -109,6 +109,8 @@ class NodeSetWorld {
   };
 
   std::vector<Place> places(const api::NodeSet& nodeset);
+  // The Slurm node that has the pod's address or host name and is nobody else's.
+  std::string elsewhere(const kube::Pod& pod, SlurmCluster& slurm) const;
 
   struct HeldBack {
     TimePoint at;

@@ -120,11 +120,18 @@ class SlurmClusters::Live final : public SlurmCluster {
         client_(tools.transport, tools.executor, tools.random, governor_, std::move(options)),
         source_(client_),
         cache_(tools.executor, tools.random, source_, cache_options(tools)),
+        by_address_(cache_.nodes().add_index([](const slurm::Node& node, auto& values) {
+          values.emplace_back(std::string_view(node.address));
+          if (node.hostname != node.address) values.emplace_back(std::string_view(node.hostname));
+        })),
         tasks_(tools.executor) {}
 
   slurm::Client& client() override { return client_; }
   slurm::Client& pinger() override { return pinger_; }
   slurm::Cache& cache() override { return cache_; }
+  std::vector<std::shared_ptr<const slurm::Node>> nodes_at(std::string_view address) override {
+    return cache_.nodes().find(by_address_, address);
+  }
   const std::string& url() const { return url_; }
   ReplaceableTokens& tokens() { return *tokens_; }
   // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail, and
@@ -156,6 +163,7 @@ class SlurmClusters::Live final : public SlurmCluster {
   slurm::Client pinger_, client_;
   slurm::RestSource source_;
   slurm::Cache cache_;
+  Store<slurm::Node>::IndexId by_address_;
   net::TaskGroup tasks_;  // Last: what runs ends before what it uses.
 };
 

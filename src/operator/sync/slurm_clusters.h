@@ -44,6 +44,9 @@ class SlurmCluster {
   // How many jobs run or are suspended on the node; unset where that is not known.
   std::optional<std::size_t> jobs_at(std::string_view node);
 
+  // The nodes with this address or host name.
+  virtual std::vector<std::shared_ptr<const slurm::Node>> nodes_at(std::string_view address) = 0;
+
   // How many jobs that slurmctld has on record name the partition, alone or among others; unset
   // where that is not known.
   std::optional<std::size_t> jobs_naming(std::string_view partition);
