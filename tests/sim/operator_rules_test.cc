@@ -319,6 +319,24 @@ TEST_F(OperatorRules, AWorkerDoesNotGoBeforeItIsKnownWhoTakesItsClaims) {
   EXPECT_TRUE(!gone || is_being_deleted(*gone));
 }
 
+TEST_F(OperatorRules, AClusterWithoutNodesTakesNoRecordFromSlurm) {
+  begin(1, R"(,"scalingMode":"DaemonSet","pruneSlurmNodeRecords":"NodeNotFound")");
+  ASSERT_EQ(world.slurm.model().nodes().size(), 4U);
+  const auto remove = [&](char pool, int number) {
+    world.kubectl(Method::kDelete, fmt::format("{}{}{}", kNodes, pool, number));
+  };
+  remove('a', 0);
+  pass(minutes(5));
+  EXPECT_EQ(world.slurm.model().nodes().size(), 3U);
+  for (int i = 0; i < 4; ++i) {
+    remove('a', i);
+    remove('b', i);
+  }
+  pass(minutes(5));
+  EXPECT_EQ(pods(), 0U);
+  EXPECT_EQ(world.slurm.model().nodes().size(), 3U);
+}
+
 TEST_F(OperatorRules, AFinalizerThatCannotBeWrittenIsToldOfAndKeepsNobody) {
   world.faults.forbids = [](const http::Request& request) {
     return request.url.path.find("/nodesets/gpu") != std::string::npos &&

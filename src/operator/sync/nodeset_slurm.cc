@@ -359,7 +359,8 @@ bool NodeSetSlurmSync::is_defunct(const api::NodeSet& nodeset, const slurm::Node
 
 Task<Result<void>> NodeSetSlurmSync::prune(Pass* pass) {
   const NodeSetPtr nodeset = pass->nodeset;
-  if (!nodeset->spec.prune_defunct || !world_.nodes.synced() ||
+  // A cluster without nodes is a list that we do not have yet, as in make_plan().
+  if (!nodeset->spec.prune_defunct || !world_.nodes.synced() || world_.nodes.size() == 0 ||
       nodeset->spec.scaling_mode != api::ScalingMode::kDaemonSet) {
     co_return Result<void>();
   }
