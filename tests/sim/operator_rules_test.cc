@@ -337,6 +337,30 @@ TEST_F(OperatorRules, AClusterWithoutNodesTakesNoRecordFromSlurm) {
   EXPECT_EQ(world.slurm.model().nodes().size(), 3U);
 }
 
+TEST_F(OperatorRules, AWorkerIsNotMadeOnAClaimThatGoesAndKeepsNobodyWaiting) {
+  begin(2, R"(,"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"},)"
+           R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");
+  const auto claim = [&] {
+    return world.api.find(kube::PersistentVolumeClaim::kResource, "slurm", "data-gpu-1");
+  };
+  const std::string claims = "/api/v1/namespaces/slurm/persistentvolumeclaims/data-gpu-1";
+  // As kube-controller-manager protects what a pod uses.
+  world.kubectl(Method::kPatch, claims, R"({"metadata":{"finalizers":["kubernetes.io/pvc"]}})");
+  spec(R"({"replicas":1})");
+  pass(minutes(1));
+  ASSERT_EQ(pods(), 1U);
+  ASSERT_TRUE(claim() && is_being_deleted(*claim()));
+  spec(R"({"replicas":3})");
+  pass(minutes(1));
+  EXPECT_EQ(find("gpu-1"), nullptr);
+  EXPECT_NE(find("gpu-2"), nullptr);
+  world.kubectl(Method::kPatch, claims, R"({"metadata":{"finalizers":null}})");
+  pass(minutes(6));
+  EXPECT_NE(find("gpu-1"), nullptr);
+  ASSERT_NE(claim(), nullptr);
+  EXPECT_FALSE(is_being_deleted(*claim()));
+}
+
 TEST_F(OperatorRules, AFinalizerThatCannotBeWrittenIsToldOfAndKeepsNobody) {
   world.faults.forbids = [](const http::Request& request) {
     return request.url.path.find("/nodesets/gpu") != std::string::npos &&

@@ -91,15 +91,41 @@ Task<Result<void>> NodeSetSync::create_pods(NodeSetPtr nodeset, ControllerPtr co
   wanted.resize(std::min(wanted.size(), kMostChanges));
   world_.events.event(ref(*nodeset), EventType::kNormal, "ScalingUp", "ScaleUp",
                       fmt::format("Creating {} of {} pods", wanted.size(), plan->desired));
-  std::vector<std::string> names;
-  const auto all = co_await control::in_parallel<Creation>(
+  Made made_pods;
+  auto all = co_await control::in_parallel<Creation>(
       std::move(wanted),
-      [this, nodeset, pod_template, hash = view->revision_hash, &names](Creation one) {
-        return create_pod(nodeset, pod_template, hash, std::move(one), &names);
+      [this, nodeset, pod_template, hash = view->revision_hash, &made_pods](Creation one) {
+        return create_pod(nodeset, pod_template, hash, std::move(one), &made_pods);
       },
       kCreationsAtOnce, control::AtFailure::kStop);
-  say_created(*nodeset, std::move(names));
+  say_created(*nodeset, std::move(made_pods.names));
+  if (made_pods.waits) keep_first(all, fail(*std::move(made_pods.waits)));
   co_return all;
+}
+
+// A claim of that name may be an earlier pod's. One that goes, or goes with a pod that is gone,
+// would keep the new pod from ever starting, or be taken from under it.
+Task<Result<void>> NodeSetSync::make_claims(NodeSetPtr nodeset, build::WorkerIdentity identity) {
+  for (json::Value& claim : build::worker_claims(*nodeset, identity)) {
+    const json::Value* const given = claim.at_pointer("/metadata/name");
+    const std::string name(given == nullptr ? "" : given->as_string().value_or(""));
+    const kube::Api<kube::PersistentVolumeClaim> claims(world_.client, nodeset->meta.ns);
+    const auto made = co_await claims.create(std::move(claim), {});
+    if (made) continue;
+    if (made.error().code() != Code::kAlreadyExists) co_return fail(made.error());
+    MS_CO_TRY(const kube::PersistentVolumeClaim there, co_await claims.get(name));
+    const auto& owners = there.meta.owners;
+    const bool goes_along = std::any_of(owners.begin(), owners.end(), [](const auto& owner) {
+      return owner.kind == kube::Pod::kResource.kind;
+    });
+    if (!there.meta.deleting() && !goes_along) continue;
+    co_return fail(
+        Code::kConflict,
+        fmt::format("PersistentVolumeClaim {} is {}; its worker is made when it is gone. "
+                    "Where that takes long, see what holds it (metadata.finalizers)",
+                    name, there.meta.deleting() ? "being deleted" : "to go with an earlier pod"));
+  }
+  co_return Result<void>();
 }
 
 // All in one: a NodeSet has room for some events, and one for each pod would leave none for those
@@ -117,7 +143,7 @@ void NodeSetSync::say_created(const api::NodeSet& nodeset, std::vector<std::stri
 Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
                                            std::shared_ptr<const json::Value> pod_template,
                                            std::string revision_hash, Creation creation,
-                                           std::vector<std::string>* names) {
+                                           Made* made_pods) {
   build::WorkerIdentity identity{creation.ordinal, creation.node.get()};
   std::shared_ptr<const kube::Node> pinned;
   if (nodeset->spec.pin_to_node && creation.ordinal) {
@@ -126,14 +152,12 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
     if (pinned && shared_.fits(*nodeset, pinned)) identity.node = pinned.get();
   }
   const std::string uid = nodeset->meta.uid;
-  for (json::Value& claim : build::worker_claims(*nodeset, identity)) {
-    const kube::RawApi claims(world_.client, kube::PersistentVolumeClaim::kResource,
-                              nodeset->meta.ns);
-    const auto made = co_await claims.create(std::move(claim), {});
-    if (!made && made.error().code() != Code::kAlreadyExists) {
-      warn(world_, ref(*nodeset), "FailedCreate", made.error().to_string());
-      co_return fail(made.error());
-    }
+  if (const auto claims = co_await make_claims(nodeset, identity); !claims) {
+    warn(world_, ref(*nodeset), "FailedCreate", claims.error().to_string());
+    if (claims.error().code() != Code::kConflict) co_return fail(claims.error());
+    // It keeps none of the others.
+    made_pods->waits = claims.error();
+    co_return Result<void>();
   }
   json::Value pod = build::worker_pod(*nodeset, *pod_template, identity, revision_hash);
   const auto note = [&](std::string_view annotation, const std::string& hash) {
@@ -145,7 +169,7 @@ Task<Result<void>> NodeSetSync::create_pod(NodeSetPtr nodeset,
   const kube::Api<control::ObjectMeta> pods(world_.client, kube::Pod::kResource, nodeset->meta.ns);
   const auto made = co_await pods.create(std::move(pod), {});
   if (made) {
-    names->push_back(made->meta.name);
+    made_pods->names.push_back(made->meta.name);
     co_return Result<void>();
   }
   // A pod with an ordinal cannot come twice: trying again finds it. One without may have been made

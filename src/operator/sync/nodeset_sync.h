@@ -8,9 +8,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "control/controller.h"
 #include "control/revisions.h"
+#include "operator/build/worker.h"
 #include "operator/sync/ensure.h"
 #include "operator/sync/nodeset_world.h"
 
@@ -53,9 +55,14 @@ class NodeSetSync {
   Task<Result<void>> let_go(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
   Task<Result<void>> create_pods(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                                  const Plan* plan);
+  // What came of the creations of one pass.
+  struct Made {
+    std::vector<std::string> names;
+    std::optional<Error> waits;  // For which reason some are made later.
+  };
+  Task<Result<void>> make_claims(NodeSetPtr nodeset, build::WorkerIdentity identity);
   Task<Result<void>> create_pod(NodeSetPtr nodeset, std::shared_ptr<const json::Value> pod_template,
-                                std::string revision_hash, Creation creation,
-                                std::vector<std::string>* names);
+                                std::string revision_hash, Creation creation, Made* made_pods);
   void say_created(const api::NodeSet& nodeset, std::vector<std::string> names);
   Task<Result<void>> cordon_pods(const NodeSetView* view, const Plan* plan);
   struct PodChange {
