@@ -296,6 +296,17 @@ std::vector<kube::StatusCause> validate_builtin(const Kind& kind, const Value* b
         "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be "
         "set to 1 if it was previously negative)"));
   }
+  if (name == "StatefulSet") {
+    const Value* was = before->at_pointer("/spec/volumeClaimTemplates");
+    const Value* is = after.at_pointer("/spec/volumeClaimTemplates");
+    if ((was == nullptr) != (is == nullptr) || (was != nullptr && *was != *is)) {
+      causes.push_back(not_permitted(
+          "spec",
+          "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+          "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+          "'minReadySeconds' are forbidden"));
+    }
+  }
   if (name == "ControllerRevision" && differs("data")) {
     causes.push_back(wrong("data", to_text(*after.find("data")), "field is immutable"));
   }

@@ -7,12 +7,14 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <sstream>
 
 #include "api/crds.h"
 #include "api/names.h"
 #include "json/yaml.h"
+#include "kube/status.h"
 #include "net/virtual_executor.h"
 #include "operator/build/login_names.h"
 #include "operator/build/metadata.h"
@@ -36,6 +38,9 @@ struct Wire final : http::Transport {
         fmt::format("{} {}", http::to_string(request.method), request.url.path);
     if (request.method != http::Method::kGet) writes.push_back(line);
     all.push_back(line);
+    if (refuses(request)) {
+      co_return kube::status_response(Error(Code::kInvalid, "somebody's webhook says no"));
+    }
     if (!pings.empty() && request.url.path.find("/ping") != std::string::npos) {
       co_return http::json_response(200, pings);
     }
@@ -55,6 +60,7 @@ struct Wire final : http::Transport {
     return to.upgrade(std::move(request));
   }
   http::Transport& to;
+  std::function<bool(const http::Request&)> refuses = [](const auto&) { return false; };
   std::string pings;  // What to say to a ping, if not what is true.
   // Of the slurm.conf that slurmctld says it has read; unset: it does not say.
   std::optional<std::uint32_t> read_hash;
@@ -206,6 +212,12 @@ class ControllerSyncTest : public testing::Test {
   }
   std::string slurm_conf() const {
     return text_at(*object(kube::ConfigMap::kResource, "slurm-config"), "/data/slurm.conf");
+  }
+  long events(std::string_view reason) {
+    const auto& all = kube_.storage().all("events.events.k8s.io");
+    return std::count_if(all.begin(), all.end(), [&](const auto& each) {
+      return text_at(*each.second, "/reason") == reason;
+    });
   }
   long reconfigures() const {
     return std::count_if(
@@ -392,6 +404,52 @@ TEST_F(ControllerSyncTest, HasSlurmctldTakeUpAnEditedConfigMapWithoutARestart) {
       generation);
   executor_.advance(minutes(5));
   EXPECT_EQ(reconfigures(), 1);
+}
+
+TEST_F(ControllerSyncTest, KeepsTheClaimOfItsStateAndTakesUpTheRestOfAChange) {
+  add_controller(", persistence: {enabled: true, resources: {requests: {storage: 1Gi}}}");
+  start();
+  roll_out();
+  connect_slurm();
+  patch(api::Controller::kResource, "slurm",
+        "{spec: {persistence: {resources: {requests: {storage: 2Gi}}}, "
+        "slurmctld: {image: new}, extraConf: MaxJobCount=77}}");
+  executor_.advance(seconds(20));
+  roll_out();
+  executor_.advance(seconds(20));
+  EXPECT_THAT(slurm_conf(), HasSubstr("MaxJobCount=77"));
+  EXPECT_EQ(reconfigures(), 1);
+  EXPECT_EQ(config("state"), "Applied");
+  const Value set = *object(kube::StatefulSet::kResource, "slurm-controller");
+  EXPECT_EQ(text_at(set, "/spec/volumeClaimTemplates/0/spec/resources/requests/storage"), "1Gi");
+  EXPECT_EQ(text_at(set, "/spec/template/spec/containers/0/image"), "new");
+  EXPECT_EQ(condition("Degraded"), "False AsExpected: ");
+  EXPECT_EQ(events("PersistenceNotChanged"), 1);
+  wire_.writes.clear();
+  executor_.advance(minutes(10));
+  EXPECT_THAT(wire_.writes, IsEmpty());
+}
+
+TEST_F(ControllerSyncTest, GoesOnWithTheFilesWhereAnObjectIsRefused) {
+  add_controller();
+  start();
+  roll_out();
+  connect_slurm();
+  for (const char* const refused : {"/services/slurm-controller", "/statefulsets/"}) {
+    wire_.refuses = [&](const http::Request& request) {
+      return request.method == http::Method::kPatch &&
+             request.url.path.find(refused) != std::string::npos;
+    };
+    const long before = reconfigures();
+    patch(api::Controller::kResource, "slurm",
+          fmt::format("{{spec: {{service: {{port: 1{0}}}, slurmctld: {{image: i{0}}}, "
+                      "extraConf: MaxJobCount={0}}}}}",
+                      1000 + before));
+    executor_.advance(seconds(20));
+    EXPECT_THAT(slurm_conf(), HasSubstr(fmt::format("MaxJobCount={}", 1000 + before))) << refused;
+    EXPECT_EQ(reconfigures(), before + 1) << refused;
+    EXPECT_THAT(condition("Degraded"), HasSubstr("somebody's webhook says no")) << refused;
+  }
 }
 
 TEST_F(ControllerSyncTest, CallsFilesAppliedOnlyWhenSlurmctldHasReadThem) {

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "api/names.h"
 #include "control/object_meta.h"
 #include "operator/build/config_change.h"
 #include "operator/build/jwks.h"
 #include "operator/build/sidecars.h"
+#include "operator/sync/pod_calls.h"
 #include "slurm/conf_lint.h"
 
 namespace mainspring::op {
@@ -64,6 +66,24 @@ std::string live_restart(const ControllerParts& parts) {
   return build::restart_hash(files);
 }
 
+// Whether `whole` says all that `part` says; it may say more, as the API server's defaults do.
+bool is_within(const json::Value& part, const json::Value& whole) {
+  if (part.is_array()) {
+    if (!whole.is_array() || part.size() != whole.size()) return false;
+    for (std::size_t i = 0; i < part.size(); ++i) {
+      if (!is_within(part.at(i), whole.at(i))) return false;
+    }
+    return true;
+  }
+  if (!part.is_object()) return part == whole;
+  if (!whole.is_object()) return false;
+  for (const auto member : part.members()) {
+    const json::Value* const found = whole.find(member.key);
+    if (found == nullptr || !is_within(member.value, *found)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
@@ -75,16 +95,19 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
   }
   const auto parts = std::make_shared<const ControllerParts>(world_, controller);
   api::ConfigStatus config = controller->status.config;
-  std::optional<Problem> problem;
+  // An object that is refused keeps nobody from the others, nor slurmctld from its files.
   Result<void> laid = co_await groundwork(parts);
-  if (laid) problem = check(*parts);
-  if (laid && !problem) {
-    if (const auto wait = time_to_gather(*parts)) co_return Requeue{*wait};
-    Result<ConfigPlan> plan = co_await keep(parts);
+  std::optional<Problem> problem = check(*parts);
+  if (!problem) {
+    if (const auto wait = time_to_gather(*parts)) {
+      MS_CO_CHECK(laid);
+      co_return Requeue{*wait};
+    }
+    std::optional<ConfigPlan> plan;
+    keep_first(laid, co_await keep(parts, &plan));
     if (plan) config = plan->status;
-    if (!plan) laid = fail(std::move(plan).error());
   }
-  if (!laid) {
+  if (!laid && !problem) {
     // Something is on its way out, or changed under our hands; there is nothing to complain of.
     if (laid.error().code() == Code::kConflict) co_return fail(laid.error());
     const bool invalid = laid.error().code() == Code::kInvalid;
@@ -97,13 +120,15 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
   if (problem) warn(world_, ref(*controller), "SyncFailed", problem->error.to_string());
   MS_CO_CHECK(co_await write_status(parts, std::move(config), problem ? &*problem : nullptr));
   if (problem && !problem->for_others) co_return fail(problem->error);
+  MS_CO_CHECK(laid);
   co_return Requeue{kLookAgain};
 }
 
 Task<Result<void>> ControllerSync::groundwork(Parts parts) {
   if (parts->controller->spec.external) co_return Result<void>();
-  MS_CO_CHECK(co_await services(parts));
-  co_return co_await mark_references(parts->controller);
+  Result<void> all = co_await services(parts);
+  keep_first(all, co_await mark_references(parts->controller));
+  co_return all;
 }
 
 // NodeSets and RestApi of an installation come right after their Controller. A slurmctld that was
@@ -117,29 +142,32 @@ std::optional<Duration> ControllerSync::time_to_gather(const ControllerParts& pa
   return left > Duration::zero() ? std::optional(left) : std::nullopt;
 }
 
-Task<Result<ConfigPlan>> ControllerSync::keep(Parts parts) {
+Task<Result<void>> ControllerSync::keep(Parts parts, std::optional<ConfigPlan>* decided) {
   const ControllerPtr& controller = parts->controller;
-  ConfigPlan plan;
   if (controller->spec.external) {
     MS_CO_CHECK(co_await config_map(parts));
-    co_return plan;
+    decided->emplace();
+    co_return Result<void>();
   }
-  plan = plan_config(facts(*parts));
+  const ConfigPlan plan = plan_config(facts(*parts));
   // Before anything is written: a template that cannot be built must not leave new files behind.
   MS_CO_CHECK(build::controller_stateful_set(parts->inputs, plan.annotation));
   MS_CO_CHECK(co_await config_map(parts));
-  MS_CO_CHECK(co_await stateful_set(parts, plan.annotation));
-  MS_CO_CHECK(co_await service_monitor(parts));
+  Result<void> all = co_await stateful_set(parts, plan.annotation);
+  if (!all && all.error().code() == Code::kConflict) co_return all;
+  // Files that need new pods have not got them where the StatefulSet is refused.
+  if (all || plan.reconfigure()) decided->emplace(plan);
+  keep_first(all, co_await service_monitor(parts));
   // To the sidecar the note on the pods is our leave to have slurmctld take the files up.
   if (plan.reconfigure() || controller->spec.inplace_reconfigure) {
-    MS_CO_CHECK(co_await bring_files(parts, plan.status.hash));
+    keep_first(all, co_await bring_files(parts, plan.status.hash));
   }
   if (plan.reconfigure()) slurm_queue_.enqueue(controller->meta.key());
   if (controller->replicas() == 1 || nobody_is_active(world_, *parts)) {
-    MS_CO_CHECK(
-        co_await mark_active(controller, api::controller_name(controller->meta.name) + "-0"));
+    keep_first(
+        all, co_await mark_active(controller, api::controller_name(controller->meta.name) + "-0"));
   }
-  co_return plan;
+  co_return all;
 }
 
 std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerParts& parts) {
@@ -255,8 +283,46 @@ Task<Result<void>> ControllerSync::stateful_set(Parts parts, std::string annotat
   MS_CO_TRY(json::Value desired, build::controller_stateful_set(parts->inputs, annotation));
   desired["metadata"]["annotations"].set(api::annotation::kRestartHash,
                                          build::restart_hash(parts->files));
+  MS_CO_CHECK(co_await keep_claims(parts, &desired));
   MS_CO_CHECK(co_await ensure(&world_, ref(controller), kube::StatefulSet::kResource,
                               std::move(desired), std::move(live)));
+  co_return Result<void>();
+}
+
+// The API server takes no other claim templates, and would refuse all of the StatefulSet for them.
+// They are read once: no cache has them.
+Task<Result<void>> ControllerSync::keep_claims(Parts parts, json::Value* desired) {
+  if (!parts->stateful_set || parts->stateful_set->meta.deleting()) co_return Result<void>();
+  const kube::Meta& live = parts->stateful_set->meta;
+  const ObjectKey key(parts->controller->meta.key());
+  if (memory_[key].claims_of != live.uid) {
+    const kube::RawApi sets(world_.client, kube::StatefulSet::kResource, live.ns);
+    MS_CO_TRY(const std::string text, co_await sets.get(live.name, {}));
+    MS_CO_TRY(const json::Value set, json::parse(text));
+    const json::Value* const claims = set.at_pointer("/spec/volumeClaimTemplates");
+    memory_[key].claims = claims == nullptr ? json::Value() : *claims;
+    memory_[key].claims_of = live.uid;
+  }
+  Memory& memory = memory_[key];
+  const json::Value* const wanted = desired->at_pointer("/spec/volumeClaimTemplates");
+  const bool none = wanted == nullptr && memory.claims.is_null();
+  if (none || (wanted != nullptr && is_within(*wanted, memory.claims))) co_return Result<void>();
+  (*desired)["spec"].erase("volumeClaimTemplates");
+  for (const json::Value& claim : memory.claims) {
+    json::Value kept = claim;
+    kept.erase("status");
+    (*desired)["spec"]["volumeClaimTemplates"].push_back(std::move(kept));
+  }
+  const api::Controller& controller = *parts->controller;
+  if (std::exchange(memory.told_of_claims, controller.meta.generation) !=
+      controller.meta.generation) {
+    warn(
+        world_, ref(controller), "PersistenceNotChanged",
+        fmt::format("spec.persistence: the claim templates of StatefulSet {} cannot be changed, so "
+                    "slurmctld keeps its claim as it is. Change the PersistentVolumeClaim itself, "
+                    "or delete the StatefulSet with --cascade=orphan",
+                    live.name));
+  }
   co_return Result<void>();
 }
 

@@ -46,6 +46,10 @@ class ControllerSync {
     std::string trouble;
     TimePoint try_again;  // Not before this, after it could not be taken up.
     int failures = 0;     // To take it up, one after the other.
+    // Of the StatefulSet with this UID, as the API server has them: they cannot be changed.
+    std::string claims_of;
+    json::Value claims;
+    std::int64_t told_of_claims = 0;  // In which generation of the Controller.
     // Of the ServiceMonitor, for which there is no cache; unset: not known.
     std::optional<kube::Meta> monitor;
     bool no_monitor = false;           // Known not to be there.
@@ -66,12 +70,14 @@ class ControllerSync {
   static std::optional<Problem> check(const ControllerParts& parts);
   // How long a Controller without anything of its own is still left alone.
   std::optional<Duration> time_to_gather(const ControllerParts& parts);
-  Task<Result<ConfigPlan>> keep(Parts parts);
+  // `plan` is what is done about the files, as far as it came to that.
+  Task<Result<void>> keep(Parts parts, std::optional<ConfigPlan>* plan);
   ConfigFacts facts(const ControllerParts& parts) const;
   Task<Result<void>> services(Parts parts);
   Task<Result<void>> members(ControllerPtr controller);
   Task<Result<void>> config_map(Parts parts);
   Task<Result<void>> stateful_set(Parts parts, std::string annotation);
+  Task<Result<void>> keep_claims(Parts parts, json::Value* desired);
   Task<Result<void>> service_monitor(Parts parts);
   Task<Result<void>> mark_references(ControllerPtr controller);
   Task<Result<void>> bring_files(Parts parts, std::string hash);
