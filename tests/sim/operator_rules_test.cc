@@ -361,6 +361,16 @@ TEST_F(OperatorRules, AWorkerIsNotMadeOnAClaimThatGoesAndKeepsNobodyWaiting) {
   EXPECT_FALSE(is_being_deleted(*claim()));
 }
 
+TEST_F(OperatorRules, APartitionTakesNoNewJobsOnceItsNodeSetGoes) {
+  begin(1, R"(,"partition":{"enabled":true,"config":"State=UP MaxTime=60"})");
+  run_job("gpu-0", "gpu");
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=gpu Nodes=gpu State=UP MaxTime=60\n"));
+  world.kubectl(Method::kDelete, kSets + "gpu");
+  pass(minutes(1));
+  EXPECT_EQ(pods(), 1U);
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
+}
+
 TEST_F(OperatorRules, AFinalizerThatCannotBeWrittenIsToldOfAndKeepsNobody) {
   world.faults.forbids = [](const http::Request& request) {
     return request.url.path.find("/nodesets/gpu") != std::string::npos &&

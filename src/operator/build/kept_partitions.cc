@@ -39,15 +39,15 @@ std::vector<std::string_view> our_lines(std::string_view conf) {
   return ours;
 }
 
-std::string closed(std::string_view partition) {
+}  // namespace
+
+std::string closed_partition(std::string_view partition) {
   std::string line;
   for (const std::string_view word : split(partition, ' ')) {
     if (!word.empty() && !begins_with(word, kState)) (line += word) += ' ';
   }
   return line + "State=DRAIN";
 }
-
-}  // namespace
 
 std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
                                     const std::function<bool(std::string_view partition)>& needed) {
@@ -60,7 +60,7 @@ std::vector<std::string> kept_lines(std::string_view before, std::string_view af
       return name_in(one, kNodeSet) == name;
     });
     if (nodeset != ours.end() && !has(after, kNodeSet, name)) kept.emplace_back(*nodeset);
-    kept.push_back(closed(line));
+    kept.push_back(closed_partition(line));
   }
   return kept;
 }

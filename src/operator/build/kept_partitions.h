@@ -18,4 +18,7 @@ namespace mainspring::op::build {
 std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
                                     const std::function<bool(std::string_view partition)>& needed);
 
+// The line of a partition, for one that takes no new jobs.
+std::string closed_partition(std::string_view line);
+
 }  // namespace mainspring::op::build

@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/text.h"
 #include "operator/build/conf_text.h"
+#include "operator/build/kept_partitions.h"
 #include "operator/build/worker.h"
 
 namespace mainspring::op::build {
@@ -127,8 +128,10 @@ void write_nodesets(ConfText& conf, const SlurmConfInputs& inputs) {
     const std::string name = nodeset->slurm_name();
     conf.line(fmt::format("NodeSet={0} Feature={0}", name));
     if (nodeset->spec.partition_enabled) {
-      conf.line(
-          fmt::format("PartitionName={0} Nodes={0} {1}", name, nodeset->spec.partition_config));
+      const std::string line =
+          fmt::format("PartitionName={0} Nodes={0} {1}", name, nodeset->spec.partition_config);
+      // A job that came now would find no worker, or keep the last one from going.
+      conf.line(nodeset->meta.deleting() ? closed_partition(line) : line);
     }
   }
   for (const std::string& line : inputs.kept) conf.line(line);

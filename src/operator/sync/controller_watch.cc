@@ -146,7 +146,10 @@ void ControllerSync::watch_references() {
       });
   queue_.watch<api::NodeSet>(
       world_.nodesets, [](const auto& before, const auto& after, Controller& to) {
-        if (before && after && before->spec == after->spec) return;
+        if (before && after && before->spec == after->spec &&
+            before->meta.deleting() == after->meta.deleting()) {
+          return;
+        }
         for (const auto* nodeset : {before.get(), after.get()}) {
           if (nodeset == nullptr) continue;
           to.enqueue(Key(nodeset->meta.ns, nodeset->spec.controller_ref.name));
