@@ -452,6 +452,23 @@ TEST_F(ControllerSyncTest, GoesOnWithTheFilesWhereAnObjectIsRefused) {
   }
 }
 
+TEST_F(ControllerSyncTest, HasRoomForTwiceTheWorkersThatAreWantedAndNeverLessThanItHad) {
+  add_controller();
+  start();
+  EXPECT_THAT(slurm_conf(), HasSubstr("MaxNodeCount=1024\n"));
+  add(R"({apiVersion: slinky.slurm.net/v1beta1, kind: NodeSet, metadata: {name: gpu, namespace: hpc},
+          spec: {controllerRef: {name: slurm}, replicas: 1500}})");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("MaxNodeCount=4096\n"));
+  patch(api::NodeSet::kResource, "gpu", "{spec: {replicas: 1}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("MaxNodeCount=4096\n"));
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: MaxNodeCount=99}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("MaxNodeCount=99"));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("MaxNodeCount=4096")));
+}
+
 TEST_F(ControllerSyncTest, CallsFilesAppliedOnlyWhenSlurmctldHasReadThem) {
   add_controller();
   start();

@@ -137,6 +137,23 @@ void write_nodesets(ConfText& conf, const SlurmConfInputs& inputs) {
   for (const std::string& line : inputs.kept) conf.line(line);
 }
 
+// Dynamic nodes need a bound; a user's own, further down, counts instead of this one. Room for
+// twice the workers, since nodes of earlier ones stay on record, and in large steps. Never less
+// than before: slurmctld would not take back the nodes beyond it.
+std::int64_t max_nodes(const SlurmConfInputs& inputs) {
+  constexpr std::int64_t kLeast = 1024;
+  constexpr std::int64_t kMost = 65'536;  // Slurm's own bound.
+  if (sets_key(inputs.controller.spec.extra_conf, "MaxNodeCount")) return kLeast;
+  std::int64_t wanted = 0;
+  for (const auto& nodeset : inputs.nodesets) {
+    const bool daemons = nodeset->spec.scaling_mode == api::ScalingMode::kDaemonSet;
+    wanted += std::max<std::int64_t>(daemons ? nodeset->status.desired : nodeset->spec.replicas, 0);
+  }
+  std::int64_t most = std::max(kLeast, inputs.max_nodes_before);
+  while (most < 2 * wanted && most < kMost) most *= 2;
+  return std::min(most, kMost);
+}
+
 std::string external_conf(const SlurmConfInputs& inputs) {
   const api::Controller& controller = inputs.controller;
   const api::ExternalAddress at = controller.spec.external_config.value_or(api::ExternalAddress{});
@@ -168,8 +185,7 @@ std::string slurm_conf(const SlurmConfInputs& inputs) {
   conf.set("SlurmdUser", "root");
   conf.set("SlurmdPort", api::kSlurmdPort);
   conf.set("SlurmdSpoolDir", "/var/spool/slurmd");
-  // Dynamic nodes need a bound; a user's own, further down, counts instead of this one.
-  conf.set("MaxNodeCount", 1024);
+  conf.set("MaxNodeCount", static_cast<int>(max_nodes(inputs)));
   // A worker that was lost together with its machine did not say so, and slurmctld calls it down
   // for not responding. With 1 it is up again when it registers, and with 0 never. One that was put
   // down by its preStop hook, or by a person, stays down: with 2 it would not, and jobs would be
@@ -187,6 +203,17 @@ std::string slurm_conf(const SlurmConfInputs& inputs) {
   write_nodesets(conf, inputs);
   conf.extra(controller.spec.extra_conf, our_options(controller));
   return conf.text();
+}
+
+std::int64_t max_nodes_in(std::string_view slurm_conf) {
+  constexpr std::string_view kKey = "MaxNodeCount=";
+  for (const std::string_view line : split(slurm_conf, '\n')) {
+    // Ours is the first.
+    if (line.starts_with(kKey)) {
+      return parse_integer<std::int64_t>(line.substr(kKey.size())).value_or(0);
+    }
+  }
+  return 0;
 }
 
 std::string cgroup_conf(const SlurmConfInputs& inputs) {

@@ -4,10 +4,12 @@
 // golden files show it. Order of lines and sections is part of the public contract.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/accounting.h"
@@ -36,12 +38,16 @@ struct SlurmConfInputs {
   ConfigMaps epilogs;
   ConfigMaps prologs_slurmctld;
   ConfigMaps epilogs_slurmctld;
+  // The MaxNodeCount of the slurm.conf before this one.
+  std::int64_t max_nodes_before = 0;
   // Whether a worker that was lost and answers again is taken back by slurmctld; see the text.
   bool return_to_service = true;
 };
 
 // Where controller.spec.external: the short form that slurmrestd needs.
 std::string slurm_conf(const SlurmConfInputs& inputs);
+// The MaxNodeCount that we wrote into this slurm.conf; 0 where there is none.
+std::int64_t max_nodes_in(std::string_view slurm_conf);
 // Empty where a ConfigMap of the user's brings one. Unprivileged workers get the plugin disabled.
 std::string cgroup_conf(const SlurmConfInputs& inputs);
 // What is wrong where some workers have privilege and others have not: one set of files is for all,

@@ -98,6 +98,9 @@ void ControllerParts::gather_references(const World& world) {
       maps("spec.prologSlurmctldScriptRefs", spec.prolog_slurmctld_script_refs);
   conf.epilogs_slurmctld =
       maps("spec.epilogSlurmctldScriptRefs", spec.epilog_slurmctld_script_refs);
+  if (const auto before = config ? config->data.find("slurm.conf") : std::nullopt) {
+    conf.max_nodes_before = build::max_nodes_in(*before);
+  }
   inputs.slurm_key = slurm_key.get();
   inputs.jwt_key = jwt_key.get();
   // Login pods are joined to it too; see build/login_names.h.

@@ -147,7 +147,8 @@ void ControllerSync::watch_references() {
   queue_.watch<api::NodeSet>(
       world_.nodesets, [](const auto& before, const auto& after, Controller& to) {
         if (before && after && before->spec == after->spec &&
-            before->meta.deleting() == after->meta.deleting()) {
+            before->meta.deleting() == after->meta.deleting() &&
+            before->status.desired == after->status.desired) {
           return;
         }
         for (const auto* nodeset : {before.get(), after.get()}) {
