@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/names.h"
+#include "base/text.h"
 #include "control/admission.h"
 #include "kube/storage.h"
 #include "net/wait.h"
@@ -141,7 +142,9 @@ bool changes_config(const api::NodeSet& after, const api::NodeSet& before) {
          after.spec.partition_enabled != before.spec.partition_enabled ||
          after.spec.partition_config != before.spec.partition_config ||
          after.spec.extra_conf != before.spec.extra_conf ||
-         after.spec.slurmd != before.spec.slurmd || after.slurm_name() != before.slurm_name();
+         after.spec.slurmd != before.spec.slurmd || after.slurm_name() != before.slurm_name() ||
+         after.hostname_prefix() != before.hostname_prefix() ||
+         after.spec.scaling_mode != before.spec.scaling_mode;
 }
 
 struct Owner {
@@ -156,6 +159,44 @@ Task<Result<Owner>> read_owner(kube::Client* client, std::string ns, std::string
   MS_CO_TRY(owner.parts, co_await read_config_parts(client, owner.controller,
                                                     config_map_names(*owner.controller, nullptr)));
   co_return owner;
+}
+
+// What the names of its workers begin with; empty where they are those of Kubernetes nodes.
+std::string stem_of(const api::NodeSet& nodeset) {
+  const json::Value* const on_host = nodeset.spec.pod_template.spec.find("hostNetwork");
+  if (nodeset.spec.scaling_mode == api::ScalingMode::kDaemonSet ||
+      (on_host != nullptr && on_host->as_bool().value_or(false))) {
+    return {};
+  }
+  const std::string_view prefix = nodeset.hostname_prefix();
+  return prefix.empty() ? nodeset.meta.name + "-" : std::string(prefix);
+}
+
+// "gpu-" and "gpu-" are, and so are "gpu-" and "gpu-1", of which each has a gpu-10.
+bool may_be_the_same(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (a.empty() || !b.starts_with(a)) return false;
+  b.remove_prefix(a.size());
+  return std::all_of(b.begin(), b.end(), is_ascii_digit);
+}
+
+// Two slurmd with one name share a node in Slurm, and each other's jobs.
+void check_names(api::Findings& findings, const ConfigParts& parts,
+                 const Versions<api::NodeSet>& versions) {
+  const api::NodeSet& after = *versions.after;
+  const std::string stem = stem_of(after);
+  const bool was_so = versions.before && stem_of(*versions.before) == stem &&
+                      versions.before->spec.controller_ref == after.spec.controller_ref;
+  if (was_so) return;
+  for (const auto& other : parts.nodesets) {
+    if (other->meta.name == after.meta.name || !may_be_the_same(stem, stem_of(*other))) continue;
+    findings.problems.push_back(
+        {after.hostname_prefix().empty() ? "metadata.name" : "spec.template.spec.hostname",
+         fmt::format("its workers would be called {}0, {}1 and so on, and so may those of NodeSet "
+                     "\"{}\" of the same Controller: use another prefix",
+                     stem, stem, other->meta.name)});
+    return;
+  }
 }
 
 api::Findings check_nodeset(Owner owner, const Versions<api::NodeSet>& versions) {
@@ -184,6 +225,7 @@ Answer review_nodeset(Hooks hooks, AdmissionRequest request) {
     findings.warnings.push_back(fmt::format(
         "there is no Controller \"{}\" yet; no worker starts until it is there", controller));
   } else {
+    check_names(findings, owner->parts, versions);
     append(findings, check_nodeset(*std::move(owner), versions));
   }
   co_return answer(name_of(request), std::move(findings));

@@ -1,6 +1,7 @@
 // operator/webhook/webhooks_test.cc
 #include "operator/webhook/webhooks.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <map>
@@ -267,6 +268,31 @@ TEST_F(Webhooks, HostileTextIsRefused) {
        }) {
     EXPECT_FALSE(allowed(ask(object(row.kind, row.change)))) << row.kind << row.change;
   }
+}
+
+TEST_F(Webhooks, TwoNodeSetsOfAControllerMayNotHaveWorkersOfTheSameName) {
+  put(object("Controller"));
+  put(object("NodeSet"));
+  const auto other = [](std::string_view hostname) {
+    return object("NodeSet", fmt::format(R"({{"metadata":{{"name":"other"}},"spec":{{
+        "partition":{{"enabled":false}},"template":{{"spec":{{"hostname":"{}"}}}}}}}})",
+                                         hostname));
+  };
+  EXPECT_THAT(causes(ask(other("gpu-"))),
+              ElementsAre(AllOf(StartsWith("spec.template.spec.hostname: "), HasSubstr("gpu-0"),
+                                HasSubstr("NodeSet \"gpu\""))));
+  EXPECT_FALSE(allowed(ask(other("gpu-"), other("cpu-"))));
+  EXPECT_FALSE(allowed(ask(other("gpu-1"))));  // Its gpu-10 is the other's eleventh.
+  EXPECT_TRUE(allowed(ask(other("gpu-a"))));
+  EXPECT_TRUE(allowed(ask(other("cpu-"))));
+  // One that is there already can be changed in other ways.
+  const Value later =
+      json::apply_merge_patch(other("gpu-"), parsed(R"({"spec":{"extraConf":"CPUs=2"}})"));
+  EXPECT_TRUE(allowed(ask(later, other("gpu-"))));
+  const Value daemons =
+      json::apply_merge_patch(other("gpu-"), parsed(R"({"spec":{"scalingMode":"DaemonSet"}})"));
+  EXPECT_TRUE(allowed(ask(daemons)));
+  EXPECT_FALSE(allowed(ask(other("gpu-"), daemons)));
 }
 
 TEST_F(Webhooks, ANodeSetIsJudgedTogetherWithItsController) {
