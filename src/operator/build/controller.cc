@@ -1,6 +1,9 @@
 #include "operator/build/controller.h"
 
+#include <fmt/format.h>
+
 #include <map>
+#include <vector>
 
 #include "api/names.h"
 #include "operator/build/config_change.h"
@@ -120,12 +123,18 @@ Result<Value> controller_service(const ControllerInputs& inputs) {
     selector.set(kMemberLabel, inputs.active_pod.empty() ? controller_member_name(controller, 0)
                                                          : inputs.active_pod);
   }
+  std::vector<ServicePort> ports = {slurmctld_port(controller.spec.service)};
+  // SlurmctldAddr is this Service, and SlurmctldPort is that of every slurmctld, behind it or not.
+  if (ports.front().port != api::kSlurmctldPort) {
+    ports.push_back(slurmctld_port({}));
+    ports.back().name += fmt::format("-{}", api::kSlurmctldPort);
+  }
   MS_TRY(Value service, build_service({.name = name,
                                        .ns = controller.meta.ns,
                                        .labels = {},
                                        .annotations = {},
                                        .selector = std::move(selector),
-                                       .ports = {slurmctld_port(controller.spec.service)}},
+                                       .ports = std::move(ports)},
                                       controller.spec.service.spec));
   service.set("metadata", meta_of(controller, name,
                                   controller_metadata(controller, controller.spec.service.meta)));

@@ -89,7 +89,9 @@ void write_accounting(ConfText& conf, const api::Accounting* accounting) {
     return;
   }
   conf.set("AccountingStorageHost", api::accounting_name(accounting->meta.name));
-  conf.set("AccountingStoragePort", api::kSlurmdbdPort);
+  // Of its Service, which is what the host is.
+  const std::int32_t port = accounting->spec.service.port;
+  conf.set("AccountingStoragePort", port != 0 ? port : api::kSlurmdbdPort);
 }
 
 std::vector<std::string> script_names(const ConfigMaps& maps) {
