@@ -243,6 +243,49 @@ TEST_F(BridgeSubmission, AHetJobThatIsCancelledTakesAllItsPodsAndAPartItsOwn) {
   EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
 }
 
+TEST_F(BridgeSubmission, OfAHetJobAPodThatCannotBeBoundLeavesTheOthersInTheirParts) {
+  add_nodes(1, "big");
+  add_nodes(3, "small");
+  world.kube_door.close(http::Method::kPost, "mixed-2/binding", 403);
+  put_gang("mixed", 2, {"big", "small", "small"});
+  world.pass(minutes(1));
+  const std::uint32_t leader = job_of("mixed-0");
+  ASSERT_NE(node_of("mixed-0"), "") << world.safety.account();
+  ASSERT_NE(node_of("mixed-1"), "");
+  for (const std::uint32_t part : {leader, leader + 1}) {
+    const auto owners = bridge::parse_admin_comment(job(part).admin_comment);
+    ASSERT_TRUE(owners.has_value()) << job(part).admin_comment;
+    EXPECT_EQ(owners->pods, (std::vector<std::string>{"default/mixed-0", "default/mixed-1"}));
+    EXPECT_EQ(owners->parts, (std::vector<std::int32_t>{0, 1}));
+  }
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("mixed-2"), leader);
+  EXPECT_NE(node_of("mixed-2"), "") << waits_for("mixed-2") << world.safety.account();
+
+  // Each part still takes its own with it, and no others.
+  ASSERT_FALSE(world.slurm.model().cancel(leader + 1));
+  world.pass(minutes(2));
+  EXPECT_TRUE(pod("mixed-0"));
+  EXPECT_FALSE(pod("mixed-1")) << world.safety.account();
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, APartOfAHetJobNoneOfWhosePodsCanBeBoundGivesItsNodesBack) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  world.kube_door.close(http::Method::kPost, "mixed-1/binding", 403);
+  put_gang("mixed", 1, {"big", "small"});
+  world.pass(minutes(1));
+  ASSERT_NE(node_of("mixed-0"), "") << world.safety.account();
+  EXPECT_TRUE(job(job_of("mixed-0") + 1).over()) << world.safety.account();
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("mixed-1"), "small0") << waits_for("mixed-1") << world.safety.account();
+  EXPECT_NE(node_of("mixed-0"), "");
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, AGangThatIsToldToHasAPartForEachKindOfPods) {
   add_nodes(2, "n");
   put_gang("told", 2, {"", ""}, "mainspring.slurm.net/heterogeneous: 'true'");

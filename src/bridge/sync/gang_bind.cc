@@ -265,6 +265,7 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
   MS_CO_CHECK(
       co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
   if (!bound.empty()) {
+    MS_CO_CHECK(co_await end_empty_parts(job));
     notes_[job].hindered.reset();
     notes_[job].wants_volumes.reset();
     co_return Requeue{seconds(5)};

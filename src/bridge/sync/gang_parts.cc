@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "bridge/gang/parts_plan.h"
 #include "bridge/sync/gang_sync.h"
+#include "slurm/jobs.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -51,6 +52,25 @@ std::vector<std::vector<std::size_t>> GangSync::by_part(const slurm::Job& job,
     out[part_of_pod(owners, out.size(), *pods[i])].push_back(i);
   }
   return out;
+}
+
+// Nobody would use their nodes, and whoever was in them waits for such nodes now. With the first
+// part all would end.
+Task<Result<void>> GangSync::end_empty_parts(slurm::JobId job) {
+  const JobPtr record = world_.cache.jobs().get({}, job.text());
+  const auto owners = record && is_het(*record) ? owners_in(*record) : std::nullopt;
+  if (!owners || owners->parts.empty()) co_return Result<void>();
+  const auto parts = submission_.parts_of(*record);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto at =
+        std::find(owners->parts.begin(), owners->parts.end(), static_cast<std::int32_t>(i));
+    if (at != owners->parts.end() || parts[i]->state.has_ended()) continue;
+    auto cancelled = co_await slurm::Jobs(world_.slurm).cancel(parts[i]->id);
+    if (!cancelled && cancelled.error().code() != Code::kNotFound) {
+      co_return fail(std::move(cancelled).error());
+    }
+  }
+  co_return Result<void>();
 }
 
 Result<GangSync::NodeOf> GangSync::choose_nodes(const slurm::Job& job, const Pods& all,

@@ -173,6 +173,7 @@ class GangSync {
   Task<Result<void>> tell_pod_group(PodPtr sample);
   Task<Result<control::Requeue>> cannot_bind(slurm::JobId job, Pods unbound, Pods bound,
                                              Error error);
+  Task<Result<void>> end_empty_parts(slurm::JobId job);
   Task<Result<control::Requeue>> give_up(slurm::JobId job, Pods unbound, Pods bound, Error error);
   // Both are the caller's.
   Task<Result<void>> look_who_is_bound(Pods* unbound, Pods* bound);

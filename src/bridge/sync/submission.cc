@@ -440,8 +440,25 @@ std::string Submission::comment_for(const std::vector<PodPtr>& pods,
 }
 
 Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {
-  MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = comment_for(pods)}));
-  MS_CO_CHECK(co_await world_.cache.refresh_job(job));
+  const auto record = world_.cache.jobs().get({}, job.text());
+  if (!record || !is_het(*record)) {
+    MS_CO_CHECK(
+        co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = comment_for(pods)}));
+    MS_CO_CHECK(co_await world_.cache.refresh_job(job));
+    co_return Result<void>();
+  }
+  // Nobody changes parts, so who stays is where it was.
+  const auto had = owners_in(*record);
+  const JobOwners stay = had ? only(*had, owners_of(pods).uids) : JobOwners();
+  const std::string comment = stay.uids.empty() ? comment_for(pods) : to_admin_comment(stay);
+  auto parts = parts_of(*record);
+  // The first one last: what it says counts, and as long as it says the old, this is done again.
+  std::reverse(parts.begin(), parts.end());
+  for (const auto& part : parts) {
+    if (part->state.has_ended()) continue;
+    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(part->id, {.admin_comment = comment}));
+    MS_CO_CHECK(co_await world_.cache.refresh_job(part->id));
+  }
   co_return Result<void>();
 }
 

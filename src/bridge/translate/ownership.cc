@@ -1,6 +1,7 @@
 #include "bridge/translate/ownership.h"
 
 #include <algorithm>
+#include <set>
 
 #include "json/fields.h"
 #include "json/value.h"
@@ -59,6 +60,19 @@ std::optional<std::int32_t> part_of(const JobOwners& owners, std::string_view ui
   if (at == owners.uids.end()) return std::nullopt;
   if (owners.parts.empty()) return 0;
   return owners.parts[static_cast<std::size_t>(at - owners.uids.begin())];
+}
+
+JobOwners only(const JobOwners& owners, std::span<const std::string> uids) {
+  const std::set<std::string_view> stay(uids.begin(), uids.end());
+  JobOwners out;
+  out.cluster = owners.cluster;
+  for (std::size_t i = 0; i < owners.uids.size(); ++i) {
+    if (!stay.contains(owners.uids[i])) continue;
+    out.pods.push_back(owners.pods[i]);
+    out.uids.push_back(owners.uids[i]);
+    if (!owners.parts.empty()) out.parts.push_back(owners.parts[i]);
+  }
+  return out;
 }
 
 std::string to_admin_comment(const JobOwners& owners) {

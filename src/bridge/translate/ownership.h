@@ -31,6 +31,8 @@ struct JobOwners {
 JobOwners owners_of(std::span<const PodPtr> pods);
 // Which part of the job the pod of this UID is in; none where the job is not the pod's.
 std::optional<std::int32_t> part_of(const JobOwners& owners, std::string_view uid);
+// The same without the pods whose UIDs are not among these.
+JobOwners only(const JobOwners& owners, std::span<const std::string> uids);
 std::string to_admin_comment(const JobOwners& owners);
 // None where it is not such a comment.
 std::optional<JobOwners> parse_admin_comment(std::string_view comment);

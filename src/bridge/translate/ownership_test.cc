@@ -29,6 +29,15 @@ TEST(Ownership, IsWrittenInOneLineInTheOrderOfThePods) {
             R"({"pods":["ml/train-1","ml/train-0"],"uids":["b","a"]})");
 }
 
+TEST(Ownership, WhoStaysIsInThePartWhereItWas) {
+  JobOwners owners = owners_of(std::vector<PodPtr>{pod("a", "1"), pod("b", "2"), pod("c", "3")});
+  owners.cluster = "7d3f";
+  owners.parts = {0, 1, 1};
+  const std::vector<std::string> stay = {"3", "1"};
+  EXPECT_EQ(to_admin_comment(only(owners, stay)),
+            R"({"pods":["ml/a","ml/c"],"uids":["1","3"],"cluster":"7d3f","parts":[0,1]})");
+}
+
 TEST(Ownership, ComesBackAsItWasWritten) {
   JobOwners owners = owners_of(std::vector<PodPtr>{pod("a", "1"), pod("b", "2")});
   EXPECT_EQ(parse_admin_comment(to_admin_comment(owners)), owners);
