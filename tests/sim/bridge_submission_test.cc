@@ -384,6 +384,29 @@ TEST_F(BridgeSubmission, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
   EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
 }
 
+TEST_F(BridgeSubmission, GpusThatASlurmdGivesOutAreNotAskedForByTheirNumber) {
+  SlurmNode beside;
+  beside.name = "beside";
+  beside.cpus = beside.cores = 8;
+  beside.memory = 16000;
+  beside.features = {"slurm-bridge"};
+  beside.external = false;
+  world.slurm.model().register_slurmd(beside);
+  world.add_node("beside");
+  world.patch("/api/v1/nodes/beside/status",
+              R"({"status":{"allocatable":{"nvidia.com/gpu":"4"}}})");
+  world.pass(seconds(10));
+  world.put(
+      "{apiVersion: v1, kind: Pod, metadata: {name: gpu, namespace: default, annotations: "
+      "{slurmjob.slinky.slurm.net/exclusive: 'false'}}, spec: {schedulerName: "
+      "slurm-bridge-scheduler, containers: [{name: main, image: i, resources: {limits: "
+      "{nvidia.com/gpu: '1'}}}]}}");
+  world.pass(seconds(30));
+  EXPECT_EQ(job_of("gpu"), 0U) << world.safety.account();
+  EXPECT_NE(waits_for("gpu").find("a slurmd gives out the GPUs there"), std::string::npos)
+      << waits_for("gpu");
+}
+
 TEST_F(BridgeSubmission, AJobIsNoPodsBecauseAUserOfSlurmSaysSo) {
   add_nodes(1, "n");
   put("holds");

@@ -278,6 +278,11 @@ void Submission::place(Prepared& out, slurm::JobRequest& request, const Gang& pa
                   [&](const PodPtr& pod) { return asks_for(*pod->spec, cpus); })) {
     leave_out_without_cpus(all);
   }
+  for (Place& place : all) {
+    const auto node = world_.cache.nodes().get({}, place.slurm_name);
+    if (!node || !place.lacks.empty()) continue;
+    place.lacks = doubtful_gpus(part.pods, !request.shared.empty(), *node);
+  }
   const Fit found = fit(part.pods, volumes, all, world_.config.scheduler_name);
   if (!found.excluded.empty()) request.excluded_nodes = {found.excluded};
   const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));

@@ -10,6 +10,7 @@
 #include "bridge/names.h"
 #include "bridge/translate/host_ports.h"
 #include "bridge/translate/matching.h"
+#include "bridge/translate/pod_needs.h"
 #include "kube/pod_resources.h"
 
 namespace mainspring::bridge {
@@ -153,6 +154,22 @@ std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::
       std::all_of(volumes.begin(), volumes.end(),
                   [&](const kube::NodeSelector& allowed) { return allowed.matches(node.meta); });
   return reaches_all ? "" : "a volume of the pod cannot be reached from there";
+}
+
+std::string doubtful_gpus(std::span<const PodPtr> pods, bool whole_nodes, const slurm::Node& node) {
+  if (whole_nodes || node.state.is_external()) return {};
+  for (const PodPtr& pod : pods) {
+    const auto needs = needs_of(*pod->spec);
+    if (!needs) continue;
+    for (const auto& [resource, count] : needs->devices) {
+      if (resource.starts_with(kDeviceClassPrefix)) continue;
+      return fmt::format(
+          "a slurmd gives out the GPUs there, and which of them {} means is not known: ask for "
+          "GPUs of a DRA driver, or for whole nodes",
+          resource);
+    }
+  }
+  return {};
 }
 
 bool same_wishes(const kube::Pod& a, const VolumeNodes& volumes_of_a, const kube::Pod& b,

@@ -15,6 +15,7 @@
 #include "bridge/gang/gang.h"
 #include "kube/node.h"
 #include "kube/node_affinity.h"
+#include "slurm/node.h"
 
 namespace mainspring::bridge {
 
@@ -35,6 +36,11 @@ using VolumeNodes = std::vector<kube::NodeSelector>;
 // Slurm.
 std::string unfit(const kube::Pod& pod, const VolumeNodes& volumes, const kube::Node& node,
                   std::string_view scheduler_name);
+
+// Why the pods could get GPUs there that Slurm has given to another job; "" where they cannot. A
+// device plugin gives a container whichever it likes, so where a slurmd gives out the same ones,
+// only a job that has the whole node is safe.
+std::string doubtful_gpus(std::span<const PodPtr> pods, bool whole_nodes, const slurm::Node& node);
 
 // Whether the same nodes suit both pods, as far as can be told without looking at nodes.
 bool same_wishes(const kube::Pod& a, const VolumeNodes& volumes_of_a, const kube::Pod& b,

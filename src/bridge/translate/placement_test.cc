@@ -65,6 +65,22 @@ std::vector<std::size_t> assigned(const Pods& pods, const Places& places) {
 const std::string kSsd = R"("nodeSelector":{"disk":"ssd"})";
 const std::string kOnSsd = R"("disk":"ssd")";
 
+TEST(Placement, GpusOfADevicePluginAreNotSharedWithASlurmd) {
+  const auto asks = [](const std::string& resource) {
+    return Pods{pod(
+        "a", R"("containers":[{"name":"m","resources":{"limits":{")" + resource + R"(":"1"}}}])")};
+  };
+  const Pods plugin = asks("nvidia.com/gpu");
+  slurm::Node node;
+  EXPECT_THAT(doubtful_gpus(plugin, false, node), HasSubstr("nvidia.com/gpu"));
+  EXPECT_EQ(doubtful_gpus(plugin, true, node), "");
+  EXPECT_EQ(doubtful_gpus(asks("deviceclass.resource.kubernetes.io/gpu.nvidia.com"), false, node),
+            "");
+  EXPECT_EQ(doubtful_gpus(asks("cpu"), false, node), "");
+  node.state.add(slurm::NodeState::Flag::kExternal);
+  EXPECT_EQ(doubtful_gpus(plugin, false, node), "");
+}
+
 TEST(Placement, HonoursTheNodeSelector) {
   EXPECT_EQ(reason(pod("a", kSsd), place("n1", kOnSsd)), "");
   EXPECT_EQ(reason(pod("a", kSsd), place("n1", R"("disk":"hdd")")), "node selector disk=ssd");
