@@ -88,6 +88,37 @@ priorityClasses:
         self.assertEqual(job["job_state"], ["PENDING"])
         self.assertEqual(job["priority"]["number"], 5000)
 
+    def test_20f_a_job_that_no_node_could_hold_for_a_while_keeps_its_priority(self):
+        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+        self.api.create(made | {"metadata": {"name": "urgent"}})
+        self.addCleanup(lambda: self.api.delete("PriorityClass", None, "urgent"))
+        self.kubelet.make_external("n7", memory="64Gi")
+        self.addCleanup(lambda: self.api.delete("Node", None, "n7"))
+        self.wait(lambda: "n7" in self.slurm.nodes(), "n7 is there")
+        self.slurm.update("n7", state="drain", reason="mine")
+        self.pod("large", memory="32Gi", priorityClassName="urgent")
+        number = str(self.wait_job("large")["job_id"])
+        self.remove_node("n7")
+        self.wait(
+            lambda: self.job(number)["state_reason"] == "BadConstraints"
+            and "BadConstraints" in self.condition("large").get("message", ""),
+            lambda: f"Slurm holds it: {self.job(number)['state_reason']}",
+            60,
+        )
+        self.assertEqual(self.job(number)["priority"]["number"], 0)
+
+        self.kubelet.make_external("n7", memory="64Gi")
+        self.wait(lambda: "n7" in self.slurm.nodes(), "n7 is back")
+        self.slurm.update("n7", state="drain", reason="mine")
+        self.wait(
+            lambda: self.job(number)["priority"]["number"] == 5000,
+            lambda: f"it has its priority: {self.job(number)['priority']}",
+            90,
+        )
+        self.slurm.update("n7", state="resume")
+        self.wait_bound("large")
+        self.assertEqual(self.job_id("large"), number)
+
     def test_23_cordons_become_drains_and_only_ours_are_lifted(self):
         unschedulable = lambda on: {"spec": {"unschedulable": on}}  # noqa: E731
         self.api.patch("Node", None, "n1", unschedulable(True))

@@ -264,7 +264,14 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     tell(pods, EventType::kWarning, "CannotBeScheduled", prepared.error().to_string());
     co_return job;
   }
-  JobChanges changes = submission_.changes(*job, notes_[job->id].sent, *prepared);
+  // While no node is large enough, Slurm holds it. When it lets it go, by itself, the priority that
+  // it had from us is gone, so it is told again.
+  JobRequests& sent = notes_[job->id].sent;
+  const auto had = submission_.parts_of(*job);
+  for (std::size_t i = 0; i < std::min(sent.size(), had.size()); ++i) {
+    if (had[i]->hold && had[i]->reason == "BadConstraints") sent[i].priority = slurm::Number();
+  }
+  JobChanges changes = submission_.changes(*job, sent, *prepared);
   if (!changes.anew.empty()) {
     MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods), std::move(changes.anew)));
     co_return JobPtr();
