@@ -14,6 +14,9 @@ namespace {
 using Flag = slurm::NodeState::Flag;
 using Kind = SlurmStep::Kind;
 
+// A driver that restarts is back within this, also where its image has to be fetched.
+constexpr Duration kPasses = minutes(5);
+
 std::string our_reason(std::string_view text) { return fmt::format("{} {}", kReasonPrefix, text); }
 
 bool is_wanted(const NodeView& view) {
@@ -33,7 +36,8 @@ NodeMark made_with(const slurm::Node& node, const NodeShape& shape, std::string_
   std::vector<std::string> features(node.features.begin(), node.features.end());
   std::sort(features.begin(), features.end());
   return {std::string(cluster), std::move(features), shape.gpus == 0 ? 0 : gpus_of(node),
-          shape.gpu_class,      node.topology.str(), {}};
+          shape.gpu_class,      node.topology.str(), {},
+          shape.published_cpus};
 }
 
 std::string shrunk(const slurm::Node& node, const NodeShape& shape, const NodeMark& made) {
@@ -123,6 +127,7 @@ std::optional<slurm::NodeUpdate> wanted_update(const slurm::Node& node, const No
   }
   if (!is_misplaced(node, shape, made)) made.partitions = shape.partitions;
   made.topology = shape.topology;
+  made.published_cpus = made.published_cpus || shape.published_cpus;
   if (const std::string comment = to_comment(made); node.comment != comment) {
     update.comment = comment;
     differs = true;
@@ -225,24 +230,47 @@ std::vector<NodeProblem> missing_gpus(const slurm::Node& node, const NodeMark& m
                        shown, made.gpus)}};
 }
 
+// What a DRA driver had published of it and does not now; "" where all is there.
+std::string unpublished(const NodeView& view, const NodeShape& shape, const NodeMark& made) {
+  if (made.published_cpus && !shape.published_cpus) return "its CPUs are not published any more";
+  if (!made.gpu_class.empty() && !view.devices.classes.contains(made.gpu_class)) {
+    return fmt::format("no devices of class {} are published any more", made.gpu_class);
+  }
+  return {};
+}
+
+// It has been drained for this reason for so long that it will not pass.
+bool has_lasted(const slurm::Node& node, const std::string& reason, WallTime now) {
+  if (node.reason != reason || !node.reason_changed_at.set()) return false;
+  const WallTime since{std::chrono::seconds(node.reason_changed_at.value_or(0))};
+  return since + kPasses <= now;
+}
+
 // It is drained for `cause`, for having become smaller, or not at all; and made anew, once nobody
 // uses it, where Slurm cannot change it.
 SlurmStep size_step(const NodeView& view, const NodeShape& shape, const NodeMark& made,
-                    std::string cause) {
+                    std::string cause, WallTime now) {
   const slurm::Node& node = *view.slurm;
   const bool drained = node.state.has(Flag::kDrain);
   const bool theirs = (drained || node.state.is_down()) && !is_our_reason(node.reason);
   const bool free = node.state.is_idle() && is_removable(node) && cause.empty() && !theirs;
-  // A device plugin that restarts shows none of its GPUs for a while: no reason to go without.
-  const bool passing = shape.gpus == 0 && made.gpus > 0 && has_gpus(view.node->capacity);
-  const std::string less = shrunk(node, shape, made);
+  // What restarts shows none of its devices for a while: no reason to go without. Of a device
+  // plugin the capacity says whether it will be back, of a DRA driver nothing does.
+  const std::string away = unpublished(view, shape, made);
+  const std::string less = away.empty() ? shrunk(node, shape, made) : away;
+  const bool passing = away.empty()
+                           ? shape.gpus == 0 && made.gpus > 0 && has_gpus(view.node->capacity)
+                           : !has_lasted(node, our_reason(less), now);
+  const bool waits = passing && !away.empty() && cause.empty();
   if (!less.empty()) {
     if (free && drained && !passing) return step(Kind::kRemove, "made anew: " + less);
     if (cause.empty()) cause = our_reason(less);
   } else if (const std::string better = outgrown(view, shape, made); free && !better.empty()) {
     return step(Kind::kRemove, "made anew: " + better);
   }
-  return drain_step(node, cause);
+  SlurmStep next = drain_step(node, cause);
+  if (waits) next.again = kPasses;
+  return next;
 }
 
 // Of a node of ours that is in Slurm and belongs there.
@@ -260,7 +288,7 @@ SlurmStep upkeep_step(const NodeView& view, const NodeRules& rules) {
   // It stays where it is until it can be where it belongs.
   if (!problems.empty()) shape->partitions = made.partitions;
   for (NodeProblem& one : missing_gpus(*view.slurm, made)) problems.push_back(std::move(one));
-  SlurmStep next = size_step(view, *shape, made, cause_of(view));
+  SlurmStep next = size_step(view, *shape, made, cause_of(view), rules.now);
   if (next.kind == Kind::kNone) {
     if (auto update = wanted_update(*view.slurm, *shape, made)) {
       next = step(Kind::kUpdate, {});

@@ -44,6 +44,7 @@ struct NodeRules {
   const BridgeConfig& config;
   std::string cluster;  // NodeMark::cluster
   std::function<bool(std::string_view)> has_partition;
+  WallTime now{};
 };
 
 // For an event on the node.
@@ -69,6 +70,7 @@ struct SlurmStep {
   std::string comment;       // kCreate: the mark, which cannot be given with it.
   slurm::NodeUpdate update;  // kUpdate
   std::vector<NodeProblem> problems;
+  std::optional<Duration> again;  // kNone: when time alone may bring another step.
 };
 // Only to be asked while both sides are known: the store synced, the lists fresh.
 SlurmStep slurm_step(const NodeView& view, const NodeRules& rules);

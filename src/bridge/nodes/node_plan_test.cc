@@ -231,6 +231,55 @@ TEST_F(Upkeep, ADevicePluginThatRestartsDrainsButMakesNothingAnew) {
   EXPECT_THAT(step(registered(gone, and_drained)), StartsWith("remove: made anew"));
 }
 
+TEST_F(Upkeep, ADriverThatRestartsDrainsAndMakesNothingAnewUnlessItStaysAway) {
+  const auto with_gpus = [](NodeMark& mark, slurm::Node& node) {
+    mark.gpus = 2;
+    mark.gpu_class = "gpu.example.com";
+    node.gres = "gpu:gpu.example.com:2";
+  };
+  const auto with_cpus = [](NodeMark& mark, slurm::Node& node) {
+    mark.published_cpus = true;
+    node.cpus = 4;
+  };
+  const auto check = [&](const auto& publish, const std::string& why) {
+    const std::string reason = "slurm-bridge: " + why;
+    const auto made = [&](slurm::Node& node) {
+      NodeMark mark = *parse_mark(node.comment);
+      publish(mark, node);
+      node.comment = to_comment(mark);
+    };
+    const auto and_drained = [&](slurm::Node& node) {
+      made(node);
+      drained(reason)(node);
+      node.reason_changed_at = 1000;
+    };
+    EXPECT_EQ(step(registered("{}", made)), "drain " + reason);
+    now = WallTime{seconds(1000 + 240)};
+    EXPECT_EQ(step(registered("{}", and_drained)), "nothing");
+    EXPECT_TRUE(step_of(registered("{}", and_drained)).again.has_value());
+    now = WallTime{seconds(1000 + 300)};
+    EXPECT_EQ(step(registered("{}", and_drained)), "remove: made anew: " + why);
+  };
+  check(with_gpus, "no devices of class gpu.example.com are published any more");
+  check(with_cpus, "its CPUs are not published any more");
+}
+
+TEST_F(Upkeep, ADriverThatIsBackOpensItsNodeAgain) {
+  SlurmStep made;
+  NodeView of = view(node_with());
+  of.devices = inventory_of(SliceList{two_gpus(), two_cores()}, config.device_classes);
+  made = step_of(of);
+  ASSERT_EQ(made.kind, SlurmStep::Kind::kCreate);
+  slurm::Node slurm = shown(made.spec, made.comment);
+  slurm.sockets = 1;
+  slurm.cores = slurm.threads = 2;
+  of.slurm = std::make_shared<const slurm::Node>(slurm);
+  EXPECT_EQ(step(of), "nothing");
+  drained("slurm-bridge: its CPUs are not published any more")(slurm);
+  of.slurm = std::make_shared<const slurm::Node>(slurm);
+  EXPECT_EQ(step(of), "undrain");
+}
+
 TEST_F(Upkeep, ANodeWhoseDevicesBecomeADriversIsMadeAnew) {
   NodeView of = registered("{}", [](slurm::Node& node) {
     NodeMark mark = *parse_mark(node.comment.str());
@@ -394,7 +443,7 @@ TEST_F(Removal, AHeldNodeStaysUntilItsPodsAreGone) {
 }
 
 TEST(NodeMark, IsReadAsItWasWritten) {
-  const NodeMark mark{"c", {"a", "b"}, 8, "gpu.nvidia.com", "t:s", {300, 256}};
+  const NodeMark mark{"c", {"a", "b"}, 8, "gpu.nvidia.com", "t:s", {300, 256}, true};
   EXPECT_EQ(parse_mark(to_comment(mark)), mark);
   for (const char* const other :
        {"", "{", "{}", "text", R"({"kubernetes":{}})", R"({"kubernetes":1})"}) {

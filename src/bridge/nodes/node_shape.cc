@@ -210,6 +210,7 @@ std::string to_comment(const NodeMark& mark) {
   if (mark.gpus > 0) inner["gpus"] = mark.gpus;
   if (!mark.gpu_class.empty()) inner["gpuClass"] = mark.gpu_class;
   if (!mark.topology.empty()) inner["topology"] = mark.topology;
+  if (mark.published_cpus) inner["publishedCpus"] = true;
   if (mark.daemons != Reserve{}) {
     inner["daemons"] = json::Value::object(
         {{"cpuMilli", mark.daemons.cpu_milli}, {"memoryMb", mark.daemons.memory_mb}});
@@ -243,14 +244,17 @@ std::optional<NodeMark> parse_mark(std::string_view comment) {
   if (const json::Value* const daemons = inner->find("daemons"); daemons != nullptr) {
     mark.daemons = {number(*daemons, "cpuMilli"), number(*daemons, "memoryMb")};
   }
+  if (const json::Value* const cpus = inner->find("publishedCpus"); cpus != nullptr) {
+    mark.published_cpus = cpus->as_bool().value_or(false);
+  }
   mark.gpu_class = text("gpuClass");
   mark.topology = text("topology");
   return mark;
 }
 
 NodeMark mark_of(const NodeShape& shape, std::string_view cluster, const Reserve& daemons) {
-  return {std::string(cluster), shape.partitions, shape.gpus,
-          shape.gpu_class,      shape.topology,   daemons};
+  return {std::string(cluster), shape.partitions, shape.gpus,          shape.gpu_class,
+          shape.topology,       daemons,          shape.published_cpus};
 }
 
 std::int64_t gpus_of(const slurm::Node& node) {

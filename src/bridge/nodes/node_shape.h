@@ -60,7 +60,8 @@ struct NodeMark {
   std::string gpu_class;
   // As we asked for it; Slurm completes what it was given.
   std::string topology;
-  Reserve daemons = {};  // That was left out of its size.
+  Reserve daemons = {};         // That was left out of its size.
+  bool published_cpus = false;  // Its CPUs were devices.
 
   bool operator==(const NodeMark&) const = default;
 };

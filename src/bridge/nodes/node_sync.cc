@@ -138,9 +138,10 @@ bool NodeSync::is_fresh() const {
 }
 
 NodeRules NodeSync::rules() const {
-  return {world_.config, world_.cluster_id(), [this](std::string_view name) {
-            return world_.cache.partitions().get({}, name) != nullptr;
-          }};
+  return {
+      world_.config, world_.cluster_id(),
+      [this](std::string_view name) { return world_.cache.partitions().get({}, name) != nullptr; },
+      world_.manager.executor().clock().wall_now()};
 }
 
 NodeView NodeSync::view_of(const std::string& slurm_name) const {
@@ -222,7 +223,7 @@ Task<Result<Requeue>> NodeSync::reconcile_slurm(Key key) {
     for (NodeProblem& problem : next.problems) {
       tell(view, EventType::kWarning, problem.reason, "Registering", std::move(problem.note));
     }
-    if (next.kind == Kind::kNone) co_return Requeue{};
+    if (next.kind == Kind::kNone) co_return Requeue{next.again};
     if (next.kind == Kind::kRemove && !may_remove(view)) co_return Requeue{kLimited};
     const bool makes = next.kind == Kind::kCreate;
     MS_CO_CHECK(co_await take(std::move(view), std::move(next)));

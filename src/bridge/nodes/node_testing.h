@@ -85,9 +85,11 @@ class NodeRulesTest : public ::testing::Test {
     return {"worker-1", std::move(node), nullptr, {}};
   }
   NodeRules rules() const {
-    return {config, "here", [this](std::string_view name) {
+    return {config, "here",
+            [this](std::string_view name) {
               return std::find(partitions.begin(), partitions.end(), name) != partitions.end();
-            }};
+            },
+            now};
   }
   SlurmStep step_of(const NodeView& of) const { return slurm_step(of, rules()); }
   std::string step(const NodeView& of) const { return text_of(step_of(of)); }
@@ -106,6 +108,7 @@ class NodeRulesTest : public ::testing::Test {
   }
 
   BridgeConfig config;
+  WallTime now{};
   std::vector<std::string> partitions{"slurm-bridge", "gpu", "debug"};
 };
 
