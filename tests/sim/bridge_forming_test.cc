@@ -298,6 +298,31 @@ TEST_F(BridgeForming, APodThatCannotBeBoundCostsTheOthersNothingAndGetsItsNodeLa
   EXPECT_NE(node_of("ring-1"), "") << world.safety.account();
 }
 
+TEST_F(BridgeForming, AGangDoesNotHoldItsNodesForEverWhereAnothersContainersDoNotEnd) {
+  fill();
+  pod_group("ring", 2);
+  for (const char* const name : {"ring-0", "ring-1"}) member(name, "ring");
+  world.pass(seconds(10));
+  const std::uint32_t job = job_of_pod(*find("ring-0"));
+  world.kubelet.linger(true);
+  world.kill();
+  for (const char* const name : {"busy-0", "busy-1"}) {
+    ASSERT_FALSE(world.slurm.model().cancel(job_of_pod(*find(name))));
+  }
+  world.pass(seconds(2));
+  world.start();
+  world.pass(minutes(4));
+  ASSERT_EQ(world.slurm.model().job(job)->state, SlurmJob::State::kRunning);
+  EXPECT_TRUE(has(says("ring-0"), "still at work")) << says("ring-0");
+  world.pass(minutes(2));
+  EXPECT_TRUE(world.slurm.model().job(job)->over()) << world.safety.account();
+  EXPECT_FALSE(events("CannotBeBound").empty());
+  world.kubelet.linger(false);
+  world.pass(minutes(5));
+  EXPECT_NE(node_of("ring-0"), "") << says("ring-0") << world.safety.account();
+  EXPECT_NE(node_of("ring-1"), "");
+}
+
 class BridgeVolumes : public BridgeForming {
  protected:
   void storage(const std::string& name, const std::string& rest) {

@@ -25,6 +25,9 @@ namespace {
 constexpr Duration kPatience = seconds(15);
 // To make a disk in a cloud takes minutes.
 constexpr Duration kVolumesPatience = minutes(5);
+// The kubelet ends containers within their grace period. Where it is dead, the gang would keep all
+// its other nodes from others; the node itself is drained by then, so the next job gets another.
+constexpr Duration kTenantsPatience = minutes(5);
 constexpr Duration kTryAgain = seconds(1);
 constexpr Duration kGroupPause = seconds(5);
 
@@ -58,6 +61,12 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   }
   MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, *node_of));
   if (!taken.empty()) {
+    const TimePoint now = world_.manager.executor().now();
+    const TimePoint since = *(notes_[job->id].crowded = notes_[job->id].crowded.value_or(now));
+    if (now >= since + kTenantsPatience) {
+      co_return co_await give_up(job->id, std::move(unbound), std::move(bound),
+                                 Error(Code::kTimeout, taken));
+    }
     MS_CO_CHECK(co_await show(std::move(unbound), taken));
     co_return Requeue{kTryAgain};
   }
@@ -77,6 +86,7 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   note.sent = JobRequests();
   note.hindered.reset();
   note.wants_volumes.reset();
+  note.crowded.reset();
   co_return co_await all_bound(id, all.front());
 }
 
@@ -268,6 +278,7 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
     MS_CO_CHECK(co_await end_empty_parts(job));
     notes_[job].hindered.reset();
     notes_[job].wants_volumes.reset();
+    notes_[job].crowded.reset();
     co_return Requeue{seconds(5)};
   }
   MS_CO_CHECK(co_await finish(job));

@@ -54,8 +54,9 @@ class GangSync {
     // While it waits: when Slurm was last asked why, and what the pods were told of that.
     std::optional<TimePoint> looked, said_at, event_at;
     std::string reason, said;
-    // Once it runs: since when its pods cannot be bound, and since when volumes are waited for.
-    std::optional<TimePoint> hindered, wants_volumes;
+    // Once it runs: since when its pods cannot be bound, and since when volumes, or the end of
+    // others' containers, are waited for.
+    std::optional<TimePoint> hindered, wants_volumes, crowded;
     bool group_told = false;  // The PodGroup, that all are bound.
   };
   // The pods of a job, by what they are to it.
