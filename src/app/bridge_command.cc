@@ -44,6 +44,7 @@ Result<slurm::Client::Options> client_options(const Flags& flags,
   options.tokens = flags.jwt_key_file.empty()
                        ? slurm::token_file(flags.jwt_file, clock)
                        : slurm::minted_tokens_from(flags.jwt_key_file, clock);
+  options.may_write = process.manager().may_write();
   return options;
 }
 

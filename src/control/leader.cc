@@ -45,8 +45,9 @@ Result<Duration> LeaderElector::may_write() const {
   const Duration left =
       renewed_at_ ? *renewed_at_ + options_.renew_deadline - executor_.now() : Duration::zero();
   if (left > Duration::zero()) return left;
-  return fail(Code::kConflict, fmt::format("{} does not hold the lease {}/{}", options_.identity,
-                                           options_.ns, options_.name));
+  // Not kConflict: to many who write, that says that what they wanted is done.
+  return fail(Code::kForbidden, fmt::format("{} does not hold the lease {}/{}", options_.identity,
+                                            options_.ns, options_.name));
 }
 
 bool LeaderElector::leading() const { return may_write().has_value(); }

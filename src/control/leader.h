@@ -54,7 +54,7 @@ class LeaderElector {
   Task<Result<void>> release();
 
   bool leading() const;
-  // For kube::Client::Options::may_write: the time left, or kConflict.
+  // For kube::Client::Options::may_write: the time left, or kForbidden.
   Result<Duration> may_write() const;
   // Who leads as far as is known; empty: nobody.
   const std::string& holder() const { return observed_.holder; }

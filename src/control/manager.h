@@ -76,6 +76,12 @@ class Manager {
   kube::Client& client() { return client_; }
   Random& random() { return random_; }
   EventRecorder& events() { return events_; }
+  // Asked before each write to anything that leaders share, as kube::Client does by itself; null
+  // where nobody is elected. Must not outlive the manager.
+  kube::Client::MayWrite may_write() const {
+    if (!elector_) return nullptr;
+    return [this] { return elector_->may_write(); };
+  }
   bool leading() const { return !elector_ || elector_->leading(); }
 
   Task<Result<void>> run();

@@ -172,10 +172,10 @@ TEST_F(ClientTest, CredentialsThatNeverComeAreATimeout) {
 }
 
 TEST_F(ClientTest, WritesNothingWithoutLeave) {
-  options_.may_write = [] { return fail(Code::kConflict, "another leads"); };
+  options_.may_write = [] { return fail(Code::kForbidden, "another leads"); };
   for (const Method method : {Method::kPost, Method::kPut, Method::kPatch, Method::kDelete}) {
     const auto refused = send(call(method));
-    EXPECT_EQ(refused.error().code(), Code::kConflict);
+    EXPECT_EQ(refused.error().code(), Code::kForbidden);
     EXPECT_EQ(refused.error().to_string(), "touch pods: another leads");
   }
   EXPECT_EQ(asked(), 0u);
@@ -188,16 +188,16 @@ TEST_F(ClientTest, WritesNothingWithoutLeave) {
 }
 
 TEST_F(ClientTest, AnUpgradeIsAWrite) {
-  options_.may_write = [] { return fail(Code::kConflict, "another leads"); };
+  options_.may_write = [] { return fail(Code::kForbidden, "another leads"); };
   Client client(transport_, executor_.clock(), random_, options_);
-  EXPECT_EQ(executor_.run(client.upgrade(call(Method::kGet))).error().code(), Code::kConflict);
+  EXPECT_EQ(executor_.run(client.upgrade(call(Method::kGet))).error().code(), Code::kForbidden);
   EXPECT_EQ(asked(), 0u);
 }
 
 TEST_F(ClientTest, NoAttemptLastsLongerThanTheLeaveToWrite) {
   options_.may_write = [this]() -> Result<Duration> {
     const Duration left = TimePoint(seconds(4)) - executor_.now();
-    if (left <= Duration::zero()) return fail(Code::kConflict, "too late");
+    if (left <= Duration::zero()) return fail(Code::kForbidden, "too late");
     return left;
   };
   answer(429, "", {{"Retry-After", "1"}});
@@ -213,10 +213,10 @@ TEST_F(ClientTest, LeaveToWriteThatPassesWhileCredentialsAreFetchedIsGone) {
   tokens_->slow = seconds(5);
   options_.may_write = [this]() -> Result<Duration> {
     const Duration left = TimePoint(seconds(4)) - executor_.now();
-    if (left <= Duration::zero()) return fail(Code::kConflict, "too late");
+    if (left <= Duration::zero()) return fail(Code::kForbidden, "too late");
     return left;
   };
-  EXPECT_EQ(send(call(Method::kPost)).error().code(), Code::kConflict);
+  EXPECT_EQ(send(call(Method::kPost)).error().code(), Code::kForbidden);
   EXPECT_EQ(asked(), 0u);
 }
 

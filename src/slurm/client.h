@@ -78,6 +78,9 @@ class Client {
     Metrics* metrics = nullptr;  // slurm_client_token_expires_seconds, of `user`.
     std::string cluster;         // The label of the metrics, where there are several; "": none.
     std::function<void(const Attempt&)> on_attempt;
+    // Asked before every call that changes something: how long writing is allowed, or why it is
+    // not. The call ends within that time; a refusal is its result. Unset: always.
+    std::function<Result<Duration>()> may_write;
   };
 
   // All must outlive the client.

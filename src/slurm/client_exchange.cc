@@ -220,6 +220,11 @@ Task<Result<Answer>> exchange(Client::Impl* impl, const Call* call, Version vers
   MS_CO_TRY(Governor::Permit permit, co_await enter(impl, call->lane, progress));
   MS_CO_TRY(http::Request request, co_await make_request(impl, call, version, progress->deadline));
 
+  if (called.effect == Effect::kWrite && impl->options.may_write) {
+    MS_CO_TRY(const Duration allowed, impl->options.may_write());
+    request.limits.timeout = std::min(request.limits.timeout.value_or(allowed), allowed);
+  }
+
   progress->sent = true;
   const TimePoint start = impl->now();
   Received received;

@@ -356,6 +356,8 @@ TEST(Leader, LosesTheLeaseInAnOutageLongerThanItsDeadline) {
   first.link->cut = true;
   world.pass(seconds(11));
   EXPECT_FALSE(first.may_write());
+  EXPECT_EQ(first.elector.may_write().error().code(), Code::kForbidden)
+      << "a kConflict would be taken for done";
   world.pass(seconds(10));
   ASSERT_TRUE(first.lost);
   EXPECT_EQ(first.lost->code(), Code::kTimeout);
