@@ -139,6 +139,17 @@ TEST_F(BridgeEnding, PodsOfManyEndedJobsAreDeletedSomeAtATime) {
   EXPECT_EQ(untouched(), 0) << world.safety.account();
 }
 
+TEST_F(BridgeEnding, PodsOfManyPreemptedJobsAreDeletedAtOnce) {
+  add_nodes(30);
+  for (int i = 0; i < 30; ++i) put_pod(fmt::format("p{}", i));
+  world.pass(minutes(2));
+  ASSERT_EQ(running_jobs(), 30) << world.safety.account();
+  for (std::uint32_t id = 1; id <= 30; ++id) world.slurm.model().preempt(id);
+  world.pass(seconds(30));
+  for (const Object& pod : world.pods()) EXPECT_TRUE(is_being_deleted(*pod));
+  EXPECT_FALSE(was_told("EndingDelayed")) << world.safety.account();
+}
+
 TEST_F(BridgeEnding, APodThatIsSaidToBeOfAnotherGangKeepsItsJob) {
   add_nodes(2);
   put_group("one", 2);

@@ -169,10 +169,24 @@ bool GangSync::may_finish(slurm::JobId job, const Pods& pods) {
   return !lost || may_end(job, pods, "the node of the pod is lost");
 }
 
+// Preemption and time limits are slurmctld's ordinary doing, decided for each job by itself and on
+// its record; whoever preempted waits for the nodes.
+bool GangSync::is_by_rule(const slurm::Job& job) const {
+  bool any = false;
+  for (const JobPtr& part : submission_.parts_of(job)) {
+    if (!part->state.has_ended()) continue;
+    const auto how = part->state.base();
+    any = how == slurm::JobState::Base::kPreempted || how == slurm::JobState::Base::kTimeout;
+    if (!any) return false;
+  }
+  return any;
+}
+
 // False where some have to wait for a limit.
 Task<Result<bool>> GangSync::remove(slurm::JobId job, JobPtr record, Pods pods) {
   if (pods.empty()) co_return true;
-  if (!may_end(job, pods, "Slurm ended the pod's job")) co_return false;
+  const bool by_rule = record && is_by_rule(*record);
+  if (!by_rule && !may_end(job, pods, "Slurm ended the pod's job")) co_return false;
   const TimePoint now = world_.manager.executor().now();
   while (!removals_.empty() && removals_.front() + minutes(1) < now) removals_.pop_front();
   const auto limit = static_cast<std::size_t>(world_.options.deletions_per_minute);

@@ -194,6 +194,7 @@ class GangSync {
   bool is_lost_alone(const kube::Pod& pod) const;
   std::size_t jobs_at_work();
   bool may_end(slurm::JobId job, const Pods& pods, std::string_view why);
+  bool is_by_rule(const slurm::Job& job) const;
   bool may_finish(slurm::JobId job, const Pods& pods);
   void set_limited(slurm::JobId job, bool is);
   void look_for_stuck();
