@@ -39,7 +39,9 @@ void GangSync::unfollow(slurm::JobId job) {
 void GangSync::note_outcome(slurm::JobId job, const Roll& roll) {
   for (const Member& member : roll.members) {
     if (member.stage != PodStage::kOver) continue;
-    notes_[job].outcome.add(*member.pod, is_lost_alone(*member.pod));
+    auto& outcome = notes_[job].outcome;
+    if (!outcome) outcome = std::make_unique<Outcome>();
+    outcome->add(*member.pod, is_lost_alone(*member.pod));
   }
 }
 
@@ -66,13 +68,13 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
   }
   int exit_code = 0;
   if (const auto note = notes_.find(job); note != notes_.end()) {
-    const Outcome& outcome = note->second.outcome;
-    exit_code = outcome.exit_code();
+    const Outcome* const outcome = note->second.outcome.get();
     // How a job ends that we end is no news.
     unfollow(job);
-    if (outcome.is_worth_telling()) {
+    if (outcome != nullptr) exit_code = outcome->exit_code();
+    if (outcome != nullptr && outcome->is_worth_telling()) {
       const auto noted =
-          co_await slurm::Jobs(world_.slurm).update(job, {.comment = outcome.text()});
+          co_await slurm::Jobs(world_.slurm).update(job, {.comment = outcome->text()});
       // For people alone: that it cannot be written must not keep nodes from others.
       if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
     }

@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -50,7 +51,7 @@ class GangSync {
     TimePoint asked{};                          // When it was asked for, where we did.
     bool told = false;                          // Its end, to the pods.
     bool may_end = false;                       // The limit has let it through.
-    Outcome outcome;                            // Of its pods so far.
+    std::unique_ptr<Outcome> outcome;           // Of its pods so far; null: none is over.
     // While it waits: when Slurm was last asked why, and what the pods were told of that.
     std::optional<TimePoint> looked, said_at, event_at;
     std::string reason, said;
