@@ -77,25 +77,6 @@ class ClientTest : public ::testing::Test {
   std::optional<Client> client_;
 };
 
-TEST_F(ClientTest, WritesNothingWithoutLeave) {
-  options_.may_write = [] { return fail(Code::kForbidden, "another leads"); };
-  const auto refused = send(drain());
-  ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code(), Code::kForbidden);
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("another leads"));
-  EXPECT_FALSE(may_have_been_sent(refused.error()));
-  EXPECT_THAT(transport_.asked, IsEmpty());
-  transport_.add(200, kGood);
-  EXPECT_TRUE(send(get_node()).has_value());
-}
-
-TEST_F(ClientTest, NoWriteLastsLongerThanTheLeaveForIt) {
-  options_.may_write = [] { return Result<Duration>(seconds(3)); };
-  transport_.add(200, kGood);
-  EXPECT_TRUE(send(drain()).has_value());
-  EXPECT_EQ(transport_.asked.at(0).limits.timeout, seconds(3));
-}
-
 TEST_F(ClientTest, SendsWhatSlurmrestdExpects) {
   transport_.add(200, kGood);
   Call call = drain();
