@@ -23,8 +23,8 @@ constexpr std::size_t kMaxName = 253;
 
 constexpr std::string_view kCombined = "(combined from similar events): ";
 
-// Of what events are told apart by only a digest is remembered: the texts are far longer than the rest
-// of an entry, and there are thousands.
+// Of what events are told apart by only a digest is remembered: the texts are far longer than the
+// rest of an entry, and there are thousands.
 std::string key_of(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) (text += part) += '\0';
