@@ -113,22 +113,6 @@ class OperatorProtectionTest(OperatorTest):
         for pod in pods:
             self.assertEqual(self.api.evict(self.ns, pod), 429)
 
-    def test_25d_nor_while_its_job_is_suspended_and_no_scale_in_takes_it(self):
-        name = self.cluster_of(2)
-        pod = f"{name}-1"
-        job = self.slurm.run_job(pod)
-        self.wait_protected(pod)
-        self.slurm.scontrol("suspend", str(job))
-        self.wait(lambda: "IDLE" in self.slurm.state(pod), "Slurm calls the node idle")
-        self.api.spec("NodeSet", self.ns, name, replicas=0)
-        self.wait(lambda: f"{name}-0" not in self.pods(), "the one without a job goes")
-        self.wait(lambda: {"IDLE", "DRAIN"} <= self.slurm.state(pod), "Slurm calls it drained")
-        time.sleep(5)
-        self.assertIn(pod, self.pods())
-        self.assertTrue(self.is_protected(pod))
-        self.slurm.cancel(job)
-        self.wait(lambda: pod not in self.pods(), "it goes after its job")
-
     def test_34_topology_and_features_of_the_node(self):
         self.kubelet.make_node(f"{self.ns}-a", self.ns)
         node = f"{self.ns}-a"
