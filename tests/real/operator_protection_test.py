@@ -1,7 +1,6 @@
 """Scenarios 25 and 34 to 38 of the operator: what keeps other people's jobs alive, and what Slurm's
 nodes are told about the Kubernetes nodes under them."""
 
-import time
 import unittest
 from datetime import datetime, timedelta, timezone
 
