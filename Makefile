@@ -16,7 +16,7 @@ test:     ## set up, then run all tests (CI runs exactly this)
 
 build:    ## compile the release build
 	@dev/setup --packages-only
-	@cmake --preset release -Wno-dev >/dev/null && cmake --build --preset release
+	@dev/build
 
 bench:    ## run all benchmarks; `bench/run NAME` runs one
 	@dev/setup --bench

@@ -61,7 +61,7 @@ function(mainspring_room name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE
       mainspring_${name} ${testing} fmt::fmt rapidcheck GTest::gmock GTest::gtest_main)
-    mainspring_precompile(${name}_test tests PLAIN)
+    mainspring_precompile(${name}_test tests)
     # Relative, so that the compiler cache serves every checkout: tests run in the project's folder.
     target_compile_definitions(${name}_test PRIVATE MAINSPRING_TEST_DATA="tests/data")
     # One process for many tests: most take less time than a process takes to start. Properties are
@@ -73,11 +73,15 @@ function(mainspring_room name)
       if(room_SHARDS GREATER 1)
         string(APPEND test .${shard})
       endif()
-      add_test(NAME ${test} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} COMMAND ${name}_test)
+      # It waits for no clock, so it gives way to tests with real daemons, which do.
+      add_test(NAME ${test} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+        COMMAND nice -n 10 $<TARGET_FILE:${name}_test>)
       set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1800 ENVIRONMENT
         "RC_PARAMS=seed=1;GTEST_TOTAL_SHARDS=${room_SHARDS};GTEST_SHARD_INDEX=${index}")
       if(MAINSPRING_SANITIZE)
-        # These take the processor for minutes: best beside those that wait, and never last.
+        # These take the processor for minutes: best beside those that wait, and never last. Every
+        # seed is tried without a sanitizer.
+        set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT MAINSPRING_SEED_PERCENT=25)
         set_tests_properties(${test} PROPERTIES COST 800)
       endif()
     endforeach()
@@ -103,7 +107,7 @@ function(mainspring_room name)
         # Always the same inputs: a failure in CI must be one that anybody can see again. Addresses
         # must not change for that, they get into the inputs. New ground is broken by hand, with time
         # and no seed (CONTRIBUTING.md).
-        COMMAND setarch -R $<TARGET_FILE:${target}> -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -max_total_time=30 -timeout=10 -rss_limit_mb=2048
+        COMMAND nice -n 10 setarch -R $<TARGET_FILE:${target}> -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -max_total_time=30 -timeout=10 -rss_limit_mb=2048
                 -print_final_stats=1 -verbosity=0 -artifact_prefix=${found}. ${found} ${seeds})
       set_tests_properties(${MAINSPRING_PRESET}.fuzz.${name}.${subject} PROPERTIES
         LABELS fuzz TIMEOUT 120)

@@ -23,7 +23,8 @@ REMARK = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|//[^\n]*', re.S)
 # The last word before what ends the beginning of a declaration.
 NAME = re.compile(r"^(?![#}/\s]|namespace\b|using\b)([^;{=(]*?)(\w+)(?:\[\w*\])*\s*[;{=(]", re.M)
 TYPE = re.compile(r"^(?:enum )?(?:class|struct|union) (\w+)", re.M)
-USING = re.compile(r"^using (?:(\w+) = ([^;]+)|([\w:]+));", re.M)
+# Also inside a function, where an alias of its own would hide another file's.
+USING = re.compile(r"^ *using (?:(\w+) = ([^;]+)|([\w:]+));", re.M)
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)
 MACRO = re.compile(r"^#define ", re.M)
 

@@ -5,6 +5,7 @@
 
 #include <list>
 
+#include "base/seeds_testing.h"
 #include "net/task_group.h"
 #include "slurm/cache.h"
 #include "slurm/model_slurm.h"
@@ -215,7 +216,7 @@ void live(std::uint64_t seed, bool cares) {
 }
 
 TEST(CacheProperty, EqualsSlurmInTheEndAndTellsEveryChangeOnceAndInOrder) {
-  for (std::uint64_t seed = 1; seed <= 160 && !testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(160) && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     live(seed, true);
   }

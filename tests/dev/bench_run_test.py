@@ -41,6 +41,48 @@ class Bars(unittest.TestCase):
         self.assertEqual(self.verdict(1, at_least=1, bar=2), text.replace("missed", "met"))
 
 
+class FromGoogle(unittest.TestCase):
+    def rows(self, **counters) -> dict[str, dict]:
+        results = []
+        for aggregate, ours in (("median", 2.0), ("mean", 3.0), (None, 4.0)):
+            for family, (who, time) in enumerate((("mainspring", ours), ("other", 32.0))):
+                result = {"name": "x", "run_name": f"decode/{who}", "real_time": time}
+                result |= {"family_index": family, "per_family_instance_index": 0}
+                result |= {"time_unit": "ms"} | (counters if who == "mainspring" else {})
+                results.append(result | ({"aggregate_name": aggregate} if aggregate else {}))
+        # They come in the order in which they ended, which is by chance.
+        return {row["name"]: row for row in load().from_google(results[::-1])}
+
+    def test_a_peer_makes_a_ratio_of_medians(self):
+        wanted = {"name": "decode_vs_other", "value": 16.0, "unit": "ratio"}
+        self.assertEqual(self.rows()["decode_vs_other"], wanted)
+
+    def test_rows_stand_as_in_the_program(self):
+        wanted = ["decode/mainspring", "decode/other", "decode_vs_other"]
+        self.assertEqual(list(self.rows()), wanted)
+
+    def test_at_least_of_ours_is_the_bar_of_the_ratio_and_no_row(self):
+        rows = self.rows(at_least=15.0)
+        self.assertEqual(load().verdict(rows["decode_vs_other"]), "(bar: at least 15, met)")
+        self.assertEqual(set(rows), {"decode/mainspring", "decode/other", "decode_vs_other"})
+
+    def test_one_that_failed_fails_all(self):
+        program = load()
+        with self.assertRaisesRegex(program.Failure, "decode: the line was refused"):
+            program.from_google(
+                [
+                    {
+                        "name": "decode",
+                        "error_occurred": True,
+                        "error_message": "the line was refused",
+                    }
+                ]
+            )
+
+    def test_any_other_counter_is_a_row(self):
+        self.assertEqual(self.rows(pods=7.0)["decode/mainspring/pods"]["value"], 7.0)
+
+
 class Progress(unittest.TestCase):
     def test_every_benchmark_is_a_step(self):
         program = load()

@@ -1,5 +1,7 @@
 """The checks of dev/lint that are our own find what they are for, and leave the rest alone."""
 
+import contextlib
+import io
 import sys
 import tempfile
 import unittest
@@ -9,9 +11,12 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev import coroutines, includes, lint  # noqa: E402
+from msdev.console import Failure  # noqa: E402
 
 
-class LintTest(unittest.TestCase):
+class Scratch(unittest.TestCase):
+    """A folder that the checks take for the project."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -26,6 +31,8 @@ class LintTest(unittest.TestCase):
         path.write_text(text)
         return [path]
 
+
+class LintTest(Scratch):
     def test_a_room_may_not_include_one_above_it(self):
         found = includes.check_includes(self.file("src/net/a.cc", '#include "http/client.h"\n'))
         self.assertEqual(
@@ -66,6 +73,47 @@ auto f = [](Stream* s) -> Task<Result<void>> { co_return {}; };
     def test_a_file_of_more_than_600_lines_is_found(self):
         self.assertEqual(lint.check_sizes(self.file("src/net/a.cc", "\n" * 600)), [])
         self.assertEqual(len(lint.check_sizes(self.file("src/net/a.cc", "\n" * 601))), 1)
+
+    def test_a_registry_that_exists_is_found(self):
+        for host in ("ghcr" + ".io", "k8s.gcr" + ".io", "registry.k8s" + ".io"):
+            found = lint.check_hosts(self.file("charts/a.yaml", f"a: b\nimage: {host}/a/b:1\n"))
+            self.assertEqual(len(found), 1, host)
+            self.assertRegex(found[0], r"^charts/a.yaml:2: names the registry ")
+
+    def test_examples_this_machine_and_api_groups_are_no_registries(self):
+        for text in (
+            "image: registry.example/slurmd:26.05",
+            "image: registry.example.com/slurmd:26.05",
+            "image: localhost/mainspring/slurmd:26.05",
+            "apiVersion: scheduling.k8s.io/v1alpha2",
+            "sigs.k8s.io/yaml v1.6.0",
+        ):
+            self.assertEqual(lint.check_hosts(self.file("a.yaml", text)), [], text)
+
+    def test_a_file_that_is_not_text_has_no_host(self):
+        (self.root / "a").write_bytes(b"\xff\x00\xfe")
+        self.assertEqual(lint.check_hosts([self.root / "a"]), [])
+
+
+class Formatting(Scratch):
+    def fix(self, files) -> str:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            lint.fix(files)
+        return said.getvalue()
+
+    def test_it_is_numbered_steps_that_name_a_log(self):
+        files = self.file("a.cc", "int  a ;\n") + self.file("a.py", "a  = 1\n")
+        said = self.fix(files)
+        self.assertRegex(said, r"\[1/3 .*s\] 1 files of C\+\+ \(log: build/log/format.log\)")
+        self.assertRegex(said, r"\[2/3 .*s\] 1 files of Python")
+        self.assertRegex(said, r"\[3/3 .*s\] 0 files of Go")
+        self.assertRegex(said, r"\[done .*s\]")
+        self.assertEqual([f.read_text() for f in files], ["int a;\n", "a = 1\n"])
+
+    def test_what_cannot_be_formatted_is_a_message_and_not_a_trace(self):
+        with self.assertRaisesRegex(Failure, "formatting Python failed .* Read .*format.log"):
+            self.fix(self.file("a.py", "a = (\n"))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,10 @@ class UnitsTest(unittest.TestCase):
             with self.subTest(text):
                 self.assertFalse(self.are_one(local(text), local("double name = 2;")))
 
+    def test_an_alias_inside_a_function_hides_nothing_of_another_file(self):
+        inside = "int f() {\n  using name = int;\n  return name(1);\n}\n"
+        self.assertFalse(self.are_one(local("using name = char;"), inside))
+
     def test_a_function_before_it_does_not_end_the_unnamed_namespace(self):
         first = "int other() {\n  return 1;\n}\nint name = 2;"
         self.assertFalse(self.are_one(local(first), local("int name = 3;")))

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/seeds_testing.h"
 #include "bridge/nodes/node_sync.h"
 #include "sim/bridge_scene.h"
 
@@ -209,7 +210,8 @@ class Story {
 };
 
 TEST(BridgeNodesStory, BothSidesAgreeInTheEndAndNothingIsLostOnTheWay) {
-  for (std::uint64_t seed = 1; seed <= 20 && !HasFailure(); ++seed) Story(seed * 100).play(40);
+  for (std::uint64_t seed = 1; seed <= seeds(20) && !HasFailure(); ++seed)
+    Story(seed * 100).play(40);
 }
 
 }  // namespace

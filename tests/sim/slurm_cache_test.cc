@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/seeds_testing.h"
 #include "net/task_group.h"
 #include "net/virtual_executor.h"
 #include "sim/chronicle.h"
@@ -252,7 +253,8 @@ void simulate(std::uint64_t seed) {
 }
 
 TEST(SlurmCache, AgreesWithSlurmWhateverHappenedOnTheWay) {
-  for (std::uint64_t seed = 1; seed <= 100 && !testing::Test::HasFailure(); ++seed) simulate(seed);
+  for (std::uint64_t seed = 1; seed <= seeds(100) && !testing::Test::HasFailure(); ++seed)
+    simulate(seed);
 }
 
 TEST(SlurmCache, AsksAlmostNothingWhenNothingHappens) {

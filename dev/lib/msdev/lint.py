@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from .console import Failure, Steps, say
+from .console import Failure, Steps, run, say
 from .coroutines import check_coroutines
 from .golang import formatter
 from .includes import check_includes
@@ -14,6 +14,11 @@ from .tidy import check_tidy
 LONGEST_FILE = 600
 SOURCE_ENDINGS = {".cc", ".h", ".py", ".sh", ".go"}
 SHELLS = re.compile(r"^#!.*\b(ba|da)?sh\b")
+# Where images and packages come from is the business of whoever installs, and of their tools' defaults.
+HOSTS = re.compile(
+    r"\b(?:(?:docker|gcr|ghcr|nvcr|quay)\.io|registry\.k8s\.io|public\.ecr\.aws|mcr\.microsoft\.com"
+    r"|deb\.debian\.org|proxy\.golang\.org|pypi\.org)\b"
+)
 PYTHON = re.compile(r"^#!.*\bpython3?\b")
 
 
@@ -42,6 +47,10 @@ def python(files):
     return [f for f in files if f.suffix == ".py" or (not f.suffix and PYTHON.match(first_line(f)))]
 
 
+def go(files):
+    return [f for f in files if f.suffix == ".go"]
+
+
 def shell(files):
     return [f for f in files if f.suffix == ".sh" or (not f.suffix and SHELLS.match(first_line(f)))]
 
@@ -58,15 +67,16 @@ def output_of(argv) -> list[str]:
 def check_format(files):
     found = output_of(["clang-format-16", "--dry-run", "--Werror", *cpp(files)])
     found += output_of(["black", "--check", "--quiet", "-l", "100", "--diff", *python(files)])
-    return found + [f"{line}: not gofmt'ed" for line in gofmt("-l", files)]
+    return found + [f"{line}: not gofmt'ed" for line in gofmt_findings(go(files))]
 
 
-def gofmt(flag: str, files) -> list[str]:
-    """What gofmt of the Go that builds these files prints."""
-    go = [f for f in files if f.suffix == ".go"]
-    if not go:
+def gofmt_findings(files) -> list[str]:
+    """What gofmt of the Go that builds these files would change, and what it cannot read."""
+    if not files:
         return []
-    done = subprocess.run([formatter(go), flag, *go], cwd=REPO, capture_output=True, text=True)
+    done = subprocess.run(
+        [formatter(files), "-l", *files], cwd=REPO, capture_output=True, text=True
+    )
     return (done.stdout + done.stderr).splitlines()
 
 
@@ -89,9 +99,22 @@ def check_sizes(files):
     return found
 
 
+def check_hosts(files):
+    found = []
+    for file in files:
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+            if host := HOSTS.search(line):
+                found.append(
+                    f"{file.relative_to(REPO)}:{number}: names the registry {host.group()}; an example "
+                    "is registry.example, a real one is left to who installs"
+                )
+    return found
+
+
 CHECKS = {
     "coroutines": check_coroutines,
     "format": check_format,
+    "hosts": check_hosts,
     "includes": check_includes,
     "scripts": check_scripts,
     "sizes": check_sizes,
@@ -100,9 +123,18 @@ CHECKS = {
 
 
 def fix(files) -> None:
-    subprocess.run(["clang-format-16", "-i", *cpp(files)], check=True)
-    subprocess.run(["black", "--quiet", "-l", "100", *python(files)], check=True)
-    gofmt("-w", files)
+    log = REPO / "build" / "log" / "format.log"
+    formatters = {
+        "C++": (cpp(files), lambda: ["clang-format-16", "-i"]),
+        "Python": (python(files), lambda: ["black", "--quiet", "-l", "100"]),
+        "Go": (go(files), lambda: [formatter(go(files)), "-w"]),
+    }
+    steps = Steps(len(formatters))
+    for what, (chosen, command) in formatters.items():
+        steps.next(f"{len(chosen)} files of {what} (log: {log.relative_to(REPO)})")
+        if chosen:
+            run([*command(), *chosen], log, f"formatting {what}", cwd=REPO)
+    steps.done("formatted")
 
 
 def main(arguments: list[str]) -> None:
