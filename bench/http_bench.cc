@@ -1,10 +1,11 @@
 // HTTP on loopback sockets. Without arguments a Google Benchmark of our client against our server;
 // bench/http_compare uses the other two modes:
 //
-//   http_bench --serve PORT                     our server with GET /payload, 1 KiB; prints its
-//   port http_bench --tls-memory COUNT CERT KEY      memory per idle TLS stream, each end in a
-//   process of
-//                                               its own; prints "server BYTES" and "client BYTES"
+//   http_bench --serve PORT
+//       our server with GET /payload, 1 KiB; prints its port
+//   http_bench --tls-memory COUNT CERT KEY
+//       memory per idle TLS stream, each end in a process of its own; prints "server BYTES" and
+//       "client BYTES"
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

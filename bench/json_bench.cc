@@ -1,6 +1,6 @@
 // Decoding JSON: a list of 2,000 pods and an answer of 10,000 Slurm nodes into the fields that a
 // controller reads, by our Reader and by nlohmann-json in the same run; and whole values, parsed
-// and written. Compare lines of the same name: bytes per second is the figure.
+// and written. Compare lines of the same name: bytes per second is the figure. Decoding has a bar.
 #include <benchmark/benchmark.h>
 
 #include <nlohmann/json.hpp>
@@ -16,12 +16,12 @@ const std::string& pods() {
   static const std::string text = pod_list(2'000);
   return text;
 }
-// As slurmrestd writes it by default.
+// As a slurmrestd writes it that nobody told otherwise.
 const std::string& nodes() {
   static const std::string text = nlohmann::json::parse(slurm_nodes(10'000)).dump(2);
   return text;
 }
-// As it writes with SLURMRESTD_JSON=compact.
+// As ours writes it: images/slurmrestd sets SLURMRESTD_JSON=compact.
 const std::string& compact_nodes() {
   static const std::string text = slurm_nodes(10'000);
   return text;
@@ -56,6 +56,7 @@ void decode_ours(benchmark::State& state, const std::string& text) {
     drop_untimed(state, *list);
   }
   count_bytes(state, text);
+  state.counters["at_least"] = 15;  // Times the speed of nlohmann-json.
 }
 
 template <class T>

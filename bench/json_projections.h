@@ -1,7 +1,9 @@
 // bench/json_projections.h
 //
 // The fields that json_bench takes out of its documents: structs, their tables for our Reader, and
-// the same extraction written for nlohmann-json, so that both sides do the same work.
+// the same extraction written for nlohmann-json, so that both sides do the same work. Our tables
+// are in the order in which the servers write, as those of the product are; nlohmann-json has no
+// order.
 #pragma once
 
 #include <cstdint>
@@ -83,14 +85,14 @@ constexpr auto json_fields(json::Tag<Pod>) {
                   field("creationTimestamp", &Pod::created),
                   field("deletionTimestamp", &Pod::deleted), field("labels", &Pod::labels),
                   field("annotations", &Pod::annotations), field("ownerReferences", &Pod::owners)),
-      json::group("spec", field("nodeName", &Pod::node), field("schedulerName", &Pod::scheduler),
-                  field("priorityClassName", &Pod::priority_class),
-                  field("priority", &Pod::priority), field("hostNetwork", &Pod::host_network),
-                  field("nodeSelector", &Pod::node_selector), field("containers", &Pod::containers),
-                  field("tolerations", &Pod::tolerations)),
-      json::group("status", field("phase", &Pod::phase), field("reason", &Pod::reason),
-                  field("podIP", &Pod::pod_ip), field("hostIP", &Pod::host_ip),
-                  field("startTime", &Pod::start_time), field("conditions", &Pod::conditions)));
+      json::group(
+          "spec", field("containers", &Pod::containers), field("nodeSelector", &Pod::node_selector),
+          field("nodeName", &Pod::node), field("hostNetwork", &Pod::host_network),
+          field("schedulerName", &Pod::scheduler), field("tolerations", &Pod::tolerations),
+          field("priorityClassName", &Pod::priority_class), field("priority", &Pod::priority)),
+      json::group("status", field("phase", &Pod::phase), field("conditions", &Pod::conditions),
+                  field("reason", &Pod::reason), field("hostIP", &Pod::host_ip),
+                  field("podIP", &Pod::pod_ip), field("startTime", &Pod::start_time)));
 }
 
 struct PodList {
@@ -123,23 +125,24 @@ struct SlurmNode {
                cpu_load = 0;
   MaybeNumber boot_time, slurmd_start_time, free_mem, last_busy, reason_changed_at;
 };
+// In the order in which slurmrestd writes them, as in slurm/node.h.
 constexpr auto json_fields(json::Tag<SlurmNode>) {
   using json::field;
   using N = SlurmNode;
   return json::fields(
-      field("name", &N::name), field("hostname", &N::hostname), field("address", &N::address),
-      field("comment", &N::comment), field("extra", &N::extra), field("reason", &N::reason),
-      field("reason_set_by_user", &N::reason_user), field("gres", &N::gres),
-      field("gres_used", &N::gres_used), field("tres", &N::tres), field("tres_used", &N::tres_used),
-      field("topology", &N::topology), field("state", &N::state),
-      field("partitions", &N::partitions), field("features", &N::features), field("cpus", &N::cpus),
-      field("alloc_cpus", &N::alloc_cpus), field("real_memory", &N::real_memory),
-      field("alloc_memory", &N::alloc_memory), field("port", &N::port),
-      field("boot_time", &N::boot_time), field("slurmd_start_time", &N::slurmd_start_time),
-      field("free_mem", &N::free_mem), field("last_busy", &N::last_busy),
-      field("reason_changed_at", &N::reason_changed_at), field("version", &N::version),
-      field("instance_id", &N::instance_id), field("active_features", &N::active_features),
-      field("weight", &N::weight), field("cpu_load", &N::cpu_load));
+      field("boot_time", &N::boot_time), field("cpu_load", &N::cpu_load),
+      field("free_mem", &N::free_mem), field("cpus", &N::cpus), field("extra", &N::extra),
+      field("features", &N::features), field("active_features", &N::active_features),
+      field("gres", &N::gres), field("gres_used", &N::gres_used),
+      field("instance_id", &N::instance_id), field("last_busy", &N::last_busy),
+      field("name", &N::name), field("address", &N::address), field("hostname", &N::hostname),
+      field("state", &N::state), field("partitions", &N::partitions), field("port", &N::port),
+      field("real_memory", &N::real_memory), field("comment", &N::comment),
+      field("reason", &N::reason), field("reason_changed_at", &N::reason_changed_at),
+      field("reason_set_by_user", &N::reason_user), field("alloc_memory", &N::alloc_memory),
+      field("alloc_cpus", &N::alloc_cpus), field("tres_used", &N::tres_used),
+      field("slurmd_start_time", &N::slurmd_start_time), field("weight", &N::weight),
+      field("topology", &N::topology), field("tres", &N::tres), field("version", &N::version));
 }
 
 struct SlurmNodes {
