@@ -15,6 +15,9 @@
 // A store may be filled in parts, one for each namespace that is watched: then each part is
 // replaced by itself, and the store is synced when all have been.
 //
+// What was good enough to look at may be too old to act on: whoever begins to lead must see what
+// the one before wrote last. Then the store is doubted, until its writer has seen all of it anew.
+//
 // T has operator== and either `meta.key()` or `key()`, giving its KeyView. Where it has
 // share_with(), an object that nobody shares yet is told of the stored one and may take parts of it
 // over.
@@ -82,6 +85,16 @@ class Store {
     when_synced_.push_back(std::move(action));
   }
 
+  // Whether what is here is good enough to act on: complete, and not doubted.
+  bool current() const { return synced_ && !doubted_; }
+  // From now on what is stored may be too old, until confirm(). Does not erase anything.
+  void doubt() {
+    doubted_ = true;
+    confirmed_.clear();
+  }
+  // Runs whenever a doubt has been removed.
+  void on_confirmed(std::function<void()> action) { when_confirmed_.push_back(std::move(action)); }
+
   // Indexes and handlers are added while things are wired up; both cover what is there already (a
   // handler sees it as new). A handler may read the store, which is up to date, and must not write.
   IndexId add_index(IndexFunction function);
@@ -98,6 +111,8 @@ class Store {
   void end_replace(std::string_view ns = {});
   // Forgets what was put since begin_replace().
   void abandon_replace(std::string_view ns = {});
+  // All of the part has been seen since doubt(): asked for after it, and stored.
+  void confirm(std::string_view ns = {});
   // How many parts there are; 1 unless told, before the first is filled.
   void expect_parts(std::size_t count) { parts_ = count; }
 
@@ -175,12 +190,14 @@ class Store {
   Objects objects_;
   std::map<std::string, Objects, std::less<>> staged_;  // By part.
   std::set<std::string, std::less<>> filled_;
+  std::set<std::string, std::less<>> confirmed_;  // Parts, while doubted.
   std::size_t parts_ = 1;
   bool synced_ = false;
+  bool doubted_ = false;
   // Pointers, because one may be added while another runs.
   std::vector<std::unique_ptr<const Handler>> handlers_;
   std::vector<std::unique_ptr<Index>> indexes_;
-  std::vector<std::function<void()>> when_synced_;
+  std::vector<std::function<void()>> when_synced_, when_confirmed_;
   // The values of the object at hand: those of index i end at ends_[i]. Kept for their memory.
   std::vector<std::string> values_;
   std::vector<std::size_t> ends_;
@@ -287,6 +304,15 @@ void Store<T>::end_replace(std::string_view ns) {
   if (filled_.size() < parts_) return;
   synced_ = true;
   for (const auto& action : std::exchange(when_synced_, {})) action();
+}
+
+template <class T>
+void Store<T>::confirm(std::string_view ns) {
+  if (!doubted_) return;
+  confirmed_.emplace(ns);
+  if (confirmed_.size() < parts_) return;
+  doubted_ = false;
+  for (const auto& action : when_confirmed_) action();
 }
 
 template <class T>

@@ -337,6 +337,34 @@ TEST_F(StoreTest, IsSyncedWhenEachOfItsPartsHasBeenFilled) {
   EXPECT_EQ(store_.size(), 2U);
 }
 
+TEST_F(StoreTest, IsDoubtedUntilEachOfItsPartsHasBeenConfirmed) {
+  store_.expect_parts(2);
+  for (const char* const part : {"a", "b"}) {
+    store_.begin_replace(part);
+    store_.end_replace(part);
+  }
+  EXPECT_TRUE(store_.current());
+  int told = 0;
+  store_.on_confirmed([&told] { ++told; });
+  store_.confirm("a");  // Of nothing that is doubted.
+  store_.doubt();
+  EXPECT_TRUE(store_.synced());
+  EXPECT_FALSE(store_.current());
+  store_.confirm("b");
+  store_.confirm("b");
+  EXPECT_FALSE(store_.current());
+  store_.confirm("a");
+  EXPECT_TRUE(store_.current());
+  EXPECT_EQ(told, 1);
+}
+
+TEST_F(StoreTest, IsNotCurrentBeforeItIsComplete) {
+  EXPECT_FALSE(store_.current());
+  store_.doubt();
+  store_.confirm();
+  EXPECT_FALSE(store_.current());
+}
+
 TEST_F(StoreTest, APartIsReplacedByItself) {
   store_.expect_parts(2);
   for (const char* part : {"a", "b"}) {

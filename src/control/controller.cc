@@ -98,13 +98,15 @@ void Controller::enqueue_view(KeyView key, std::optional<Priority> priority) {
   queue_.add(key, priority.value_or(started_ ? Priority::kNormal : Priority::kLow));
 }
 
-void Controller::on_store_synced() {
-  if (--unsynced_ == 0) synced_.notify_all();
+std::size_t Controller::not_current() const {
+  return static_cast<std::size_t>(std::count_if(awaited_.begin(), awaited_.end(),
+                                                [](const auto& current) { return !current(); }));
 }
 
-net::Task<Result<void>> Controller::wait_until_synced() {
-  while (unsynced_ > 0) {
-    check_.warn("waits until " + std::to_string(unsynced_) + " of its stores are synced");
+// Once: who leads for good reasons does so until the end, and its own writes it knows.
+net::Task<Result<void>> Controller::wait_until_current() {
+  while (const std::size_t missing = not_current()) {
+    check_.warn("waits until " + std::to_string(missing) + " of its stores are up to date");
     if (auto waited = co_await synced_.wait(); !waited) {
       check_.ok();
       co_return waited;
@@ -115,7 +117,7 @@ net::Task<Result<void>> Controller::wait_until_synced() {
 }
 
 net::Task<Result<void>> Controller::run() {
-  MS_CO_CHECK(co_await wait_until_synced());
+  MS_CO_CHECK(co_await wait_until_current());
   started_ = true;
   log_.info("controller started", {{"workers", options_.workers}, {"keys", queue_.depth()}});
   // Not inside our own scope: what is in flight when that is cancelled gets its time.
@@ -133,7 +135,8 @@ net::Task<Result<void>> Controller::stop_workers(net::TaskGroup* workers) {
   stopping_ = true;
   queue_.shut_down();
   if (running_workers_ == 0) co_return Result<void>();
-  const net::Timer cut(executor_, options_.grace, [workers] {
+  const net::Timer cut(executor_, options_.grace, [this, workers] {
+    cut_off_ = true;
     workers->cancel(Error(Code::kCancelled, "the controller is stopping"));
   });
   const net::Timer give_up(executor_, options_.grace + kLastCall, [this] {

@@ -33,6 +33,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -84,7 +85,7 @@ class Controller {
   }
 
   // Every change in `store` is handed to `map`, which enqueues what it concerns. Nothing is
-  // reconciled before all watched stores are synced. To be called before run(). The store keeps a
+  // reconciled before all watched stores are current. To be called before run(). The store keeps a
   // pointer to this controller: nothing may write to the store after the controller is gone.
   template <class T>
   using Map = std::function<void(const std::shared_ptr<const T>& before,
@@ -104,11 +105,12 @@ class Controller {
       this->enqueue(store_key(after ? *after : *before));
     });
   }
-  // Only waits until it is synced: for stores that reconcile reads and nobody needs to be told of.
+  // Only waits until it is current: for stores that reconcile reads and nobody needs to be told of.
   template <class T>
   void wait_for(Store<T>& store) {
-    ++unsynced_;
-    store.on_synced([this] { on_store_synced(); });
+    awaited_.emplace_back([&store] { return store.current(); });
+    store.on_synced([this] { synced_.notify_all(); });
+    store.on_confirmed([this] { synced_.notify_all(); });
   }
 
   // Reconciles until the scope is cancelled, and returns the scope's reason. Then no new reconcile
@@ -117,6 +119,9 @@ class Controller {
   net::Task<Result<void>> run();
 
   const WorkQueue& queue() const { return queue_; }
+  // Whether a reconcile was cancelled because it did not end in its grace: nobody knows what became
+  // of the write that it was at.
+  bool cut_off() const { return cut_off_; }
 
  private:
   struct Instruments {
@@ -133,8 +138,8 @@ class Controller {
   };
 
   void enqueue_view(KeyView key, std::optional<Priority> priority);
-  void on_store_synced();
-  net::Task<Result<void>> wait_until_synced();
+  std::size_t not_current() const;
+  net::Task<Result<void>> wait_until_current();
   net::Task<Result<void>> stop_workers(net::TaskGroup* workers);
   net::Task<Result<void>> work();
   net::Task<Result<Requeue>> reconcile_in_time(Key key);
@@ -151,10 +156,11 @@ class Controller {
   WorkQueue queue_;
   StuckKeys stuck_;
   std::optional<net::Timer> progress_timer_;
-  std::size_t unsynced_ = 0;
+  std::vector<std::function<bool()>> awaited_;  // Whether each of the stores is current.
   net::Notify synced_;
   bool started_ = false;
   bool stopping_ = false;
+  bool cut_off_ = false;
   std::size_t running_workers_ = 0;
   net::OneShot<net::Unit> all_stopped_;
 };

@@ -119,7 +119,7 @@ TEST_F(ControllerTest, NothingIsReconciledBeforeTheStoresAreSynced) {
   controller_->wait_for(other);
   group_.spawn(controller_->run());
   executor_.run_ready();
-  EXPECT_THAT(live(), HasSubstr("[!]controller thing: waits until 2 of its stores are synced"));
+  EXPECT_THAT(live(), HasSubstr("[!]controller thing: waits until 2 of its stores are up to date"));
   fill({"a", "b"});
   executor_.advance(minutes(1));
   EXPECT_THAT(started_, IsEmpty());
@@ -128,6 +128,20 @@ TEST_F(ControllerTest, NothingIsReconciledBeforeTheStoresAreSynced) {
   executor_.run_ready();
   EXPECT_THAT(started_, UnorderedElementsAre("a", "b"));
   EXPECT_THAT(live(), HasSubstr("[+]controller thing ok"));
+}
+
+TEST_F(ControllerTest, NothingIsReconciledBeforeDoubtfulStoresAreConfirmed) {
+  controller_.emplace(executor_, random_, options());
+  controller_->watch(store_);
+  fill({"a"});
+  store_.doubt();
+  group_.spawn(controller_->run());
+  executor_.advance(minutes(1));
+  EXPECT_THAT(started_, IsEmpty());
+  EXPECT_THAT(live(), HasSubstr("[!]controller thing: waits until 1 of its stores are up to date"));
+  store_.confirm();
+  executor_.run_ready();
+  EXPECT_THAT(started_, UnorderedElementsAre("a"));
 }
 
 TEST_F(ControllerTest, AChangeIsReconciledAndAnEqualObjectIsNot) {

@@ -103,6 +103,7 @@ EventSeries::EventSeries(const Clock& clock, Options options)
 EventSeries::Observed EventSeries::observe(Event event) {
   const std::string similar_key =
       key_of({object_key(event.regarding), to_string(event.type), event.reason});
+  const bool never_refused = event.type == EventType::kWarning && is_new(similar_key);
   std::string key;
   if (combined(similar_key, event.note)) {
     event.note = std::string(kCombined) + event.note;
@@ -119,8 +120,8 @@ EventSeries::Observed EventSeries::observe(Event event) {
   const bool again = known != nullptr && now - (*known)->seen_at < options_.window &&
                      ((*known)->written > 0 || (*known)->queued);
   if (!again) {
-    if (!spend(event.regarding)) {
-      return {nullptr, true, !std::exchange(budget(event.regarding).refused, true)};
+    if (!spend(event) && !never_refused) {
+      return {nullptr, true, !std::exchange(budget(event).refused, true)};
     }
     std::string name = new_name(event);
     auto record = std::make_shared<EventRecord>(EventRecord{.name = std::move(name),
@@ -136,7 +137,7 @@ EventSeries::Observed EventSeries::observe(Event event) {
   record.last = wall_now;
   record.seen_at = now;
   const bool first_repetition = record.count == 2 && !record.queued;
-  if (!first_repetition || !spend(record.event.regarding)) return {};
+  if (!first_repetition || !spend(record.event)) return {};
   record.written_at = now;
   return {*known};
 }
@@ -149,7 +150,7 @@ std::vector<EventSeries::Record> EventSeries::due() {
     if (record->queued) return false;
     if (record->written == 0 || !record->behind()) return over;
     if (now - record->written_at < options_.window) return false;
-    if (!spend(record->event.regarding)) return false;
+    if (!spend(record->event)) return false;
     record->written_at = now;
     due.push_back(record);
     return over;
@@ -166,12 +167,14 @@ std::vector<EventSeries::Record> EventSeries::behind() {
   return behind;
 }
 
+bool EventSeries::is_new(const std::string& similar_key) {
+  const Similar* const similar = similar_.find(similar_key);
+  return similar == nullptr || clock_.now() - similar->since >= options_.similar_window;
+}
+
 bool EventSeries::combined(const std::string& similar_key, const std::string& note) {
-  const TimePoint now = clock_.now();
-  Similar* similar = similar_.find(similar_key);
-  if (similar == nullptr || now - similar->since >= options_.similar_window) {
-    similar = &similar_.put(similar_key, {now, {}});
-  }
+  if (is_new(similar_key)) similar_.put(similar_key, {clock_.now(), {}});
+  Similar* const similar = similar_.find(similar_key);
   const std::uint64_t hash = fnv1a_64(note);
   if (std::find(similar->notes.begin(), similar->notes.end(), hash) != similar->notes.end()) {
     return false;
@@ -181,14 +184,14 @@ bool EventSeries::combined(const std::string& similar_key, const std::string& no
   return false;
 }
 
-EventSeries::Budget& EventSeries::budget(const ObjectRef& object) {
-  std::string key = object_key(object);
+EventSeries::Budget& EventSeries::budget(const Event& event) {
+  std::string key = key_of({object_key(event.regarding), to_string(event.type)});
   if (Budget* known = budgets_.find(key)) return *known;
   return budgets_.put(std::move(key), {options_.burst, clock_.now()});
 }
 
-bool EventSeries::spend(const ObjectRef& object) {
-  Budget& budget = this->budget(object);
+bool EventSeries::spend(const Event& event) {
+  Budget& budget = this->budget(event);
   const TimePoint now = clock_.now();
   const double refilled = std::chrono::duration<double>(now - budget.since) /
                           std::chrono::duration<double>(options_.refill);

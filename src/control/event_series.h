@@ -9,7 +9,8 @@
 // most once a `window`. More than `similar_limit` different notes on one object for one reason
 // within `similar_window` are written as one combined series. And each object has a budget of
 // writes, so that one that fails in a loop does not fill the API server: a burst, then one at a
-// time.
+// time. Warnings have one of their own, and the first for a reason within `similar_window` is never
+// refused: that something is wrong must not get lost among what goes well, or what else is wrong.
 #pragma once
 
 #include <cstddef>
@@ -118,8 +119,10 @@ class EventSeries {
 
   // Whether this note is one too many.
   bool combined(const std::string& similar_key, const std::string& note);
-  Budget& budget(const ObjectRef& object);
-  bool spend(const ObjectRef& object);
+  // Whether there was no event for this reason for a while.
+  bool is_new(const std::string& similar_key);
+  Budget& budget(const Event& event);
+  bool spend(const Event& event);
   std::string new_name(const Event& event);
 
   const Clock& clock_;

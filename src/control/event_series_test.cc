@@ -111,6 +111,39 @@ TEST_F(EventSeriesTest, AnObjectHasABudget) {
   EXPECT_TRUE(series.observe(reason(28)).refused);
 }
 
+// Twelve pods deleted and made again, one by one, are 28 events: the warning that no more of them
+// may be deleted was the 29th.
+TEST_F(EventSeriesTest, WhatGoesWellTakesNothingFromWarnings) {
+  const auto reason = [](EventType type, int i) {
+    Event event = drained();
+    event.type = type;
+    event.reason = "Reason" + std::to_string(i);
+    return event;
+  };
+  for (int i = 0; i < 100; ++i) happen(reason(EventType::kNormal, i));
+  ASSERT_TRUE(series.observe(reason(EventType::kNormal, 100)).refused);
+  for (int i = 0; i < 25; ++i) ASSERT_TRUE(happen(reason(EventType::kWarning, i))) << i;
+}
+
+TEST_F(EventSeriesTest, TheFirstWarningForAReasonIsNeverRefused) {
+  const auto warning = [](std::string reason, int i) {
+    Event event = drained("attempt " + std::to_string(i));
+    event.type = EventType::kWarning;
+    event.reason = std::move(reason);
+    return event;
+  };
+  for (int i = 0; i < 100; ++i) {
+    happen(warning("FailedCreate", i));
+    happen(warning("FailedDelete", i));
+    happen(warning("FailedDrain", i));
+  }
+  ASSERT_TRUE(series.observe(warning("FailedDrain", 1000)).write == nullptr);
+  EXPECT_TRUE(happen(warning("DeletionsLimited", 1)));
+  EXPECT_TRUE(series.observe(warning("DeletionsLimited", 2)).refused);
+  clock.advance(minutes(10));
+  EXPECT_TRUE(happen(warning("DeletionsLimited", 3)));
+}
+
 TEST_F(EventSeriesTest, MemoryIsBounded) {
   EventSeries small(clock, {.memory = 4});
   const auto first = write(small.observe(drained("", "pod-0")).write);

@@ -52,21 +52,27 @@ Result<Duration> LeaderElector::may_write() const {
 
 bool LeaderElector::leading() const { return may_write().has_value(); }
 
-Task<Result<void>> LeaderElector::acquire() {
-  std::string shown;
-  while (true) {
-    const Result<bool> ours = co_await try_once();
-    if (!ours && ours.error().code() == Code::kCancelled) co_return fail(ours.error());
-    if (!ours) {
+Task<Result<bool>> LeaderElector::attempt() {
+  Result<bool> ours = co_await try_once();
+  if (!ours) {
+    if (ours.error().code() != Code::kCancelled) {
       options_.log.warn("cannot read or write the leader lease", {{"error", ours.error()}});
-    } else if (*ours) {
-      is_leader_.set(1);
-      options_.log.info("leading", {{"lease", options_.name}, {"identity", options_.identity}});
-      co_return Result<void>();
-    } else if (observed_.holder != shown) {
-      shown = observed_.holder;
-      options_.log.info("another process leads", {{"lease", options_.name}, {"leader", shown}});
     }
+  } else if (*ours) {
+    is_leader_.set(1);
+    options_.log.info("leading", {{"lease", options_.name}, {"identity", options_.identity}});
+  } else if (observed_.holder != shown_) {
+    shown_ = observed_.holder;
+    options_.log.info("another process leads", {{"lease", options_.name}, {"leader", shown_}});
+  }
+  co_return ours;
+}
+
+Task<Result<void>> LeaderElector::acquire() {
+  while (true) {
+    const Result<bool> ours = co_await attempt();
+    if (!ours && ours.error().code() == Code::kCancelled) co_return fail(ours.error());
+    if (ours && *ours) co_return Result<void>();
     // Up to a fifth more, so that several that wait do not ask together for ever.
     const auto chance = 1.0 + random_.fraction() / 5;
     MS_CO_CHECK(

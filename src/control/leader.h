@@ -44,6 +44,8 @@ class LeaderElector {
   // All must outlive this.
   LeaderElector(net::Executor& executor, kube::Client& client, Random& random, Options options);
 
+  // Tries once, and says whether this process leads.
+  Task<Result<bool>> attempt();
   // Returns when this process leads. Fails only by cancellation: every other failure is waited out.
   Task<Result<void>> acquire();
   // Renews for as long as that succeeds. Ends when the lease is lost, with kConflict or kTimeout
@@ -74,6 +76,7 @@ class LeaderElector {
   Gauge is_leader_;
 
   kube::Lease observed_;
+  std::string shown_;  // Of whom it was said last that it leads.
   TimePoint observed_at_;
   std::optional<TimePoint> renewed_at_;  // When the last renewal that succeeded was sent.
 };

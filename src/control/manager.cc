@@ -89,19 +89,29 @@ void Manager::spawn(net::TaskGroup& group, std::string name, Work work) {
 
 Task<Result<void>> Manager::run() {
   net::TaskGroup always(executor_);
-  for (const auto& [id, source] : sources_) {
-    for (Work& work : source->work()) spawn(always, "watching " + source->name, std::move(work));
-  }
   spawn(always, "reporting", [this] { return report_sources(); });
   if (options_.health != nullptr) {
     Check beat = options_.health->add("control loop", HealthKind::kLive);
     spawn(always, "heartbeat", [beat] { return heartbeat(beat, kBeat, kBeatLimit); });
   }
+  // Before the first list: who leads from the start needs no second one.
+  bool at_once = !elector_;
+  if (elector_) {
+    const Result<bool> ours = co_await elector_->attempt();
+    if (!ours && ours.error().code() == Code::kCancelled) {
+      always.cancel();
+      co_return co_await always.join();
+    }
+    at_once = ours.value_or(false);
+  }
+  for (const auto& [id, source] : sources_) {
+    for (Work& work : source->work()) spawn(always, "watching " + source->name, std::move(work));
+  }
   for (const NamedWork& one : work_) {
     if (one.when == When::kAlways) spawn(always, one.name, one.work);
   }
 
-  Result<void> ended = co_await lead();
+  Result<void> ended = co_await lead(at_once);
   // A lost lease, or work that failed: what still runs is dropped with the groups.
   if (!ended && ended.error().code() != Code::kCancelled) co_return ended;
   always.cancel();
@@ -118,8 +128,18 @@ Task<Result<void>> Manager::acquire() {
   co_return acquired;
 }
 
-Task<Result<void>> Manager::lead() {
-  if (elector_) MS_CO_CHECK(co_await acquire());
+// The one before may have written until it gave up the lease, and what we know may be from before
+// that.
+void Manager::renew() {
+  for (const auto& [id, source] : sources_) source->renew();
+  for (const auto& action : on_takeover_) action();
+}
+
+Task<Result<void>> Manager::lead(bool at_once) {
+  if (!at_once) {
+    MS_CO_CHECK(co_await acquire());
+    renew();
+  }
   net::TaskGroup holding(executor_);
   net::TaskGroup recording(executor_);
   net::TaskGroup acting(executor_);
@@ -145,11 +165,19 @@ Task<Result<void>> Manager::lead() {
   static_cast<void>(co_await events_.flush(options_.flush_limit).in(own));
   holding.cancel(why);
   static_cast<void>(co_await holding.join());
-  if (elector_) {
+  if (elector_ && cut_off()) {
+    // A call that we no longer wait for may still arrive; whoever takes over must not look before.
+    options_.log.warn("something was cut off: the lease is left to run out");
+  } else if (elector_) {
     const Result<void> released = co_await elector_->release();
     if (!released) options_.log.warn("the lease was not released", {{"error", released.error()}});
   }
   co_return fail(why);
+}
+
+bool Manager::cut_off() const {
+  return std::any_of(controllers_.begin(), controllers_.end(),
+                     [](const auto& one) { return one->cut_off(); });
 }
 
 Task<Result<void>> Manager::report_sources() {
@@ -162,16 +190,21 @@ Task<Result<void>> Manager::report_sources() {
 void Manager::report_once() {
   std::string waiting;
   std::string trouble;
+  bool current = true;
   for (const auto& [id, source] : sources_) {
     const std::optional<Error> problem = source->trouble();
     if (problem) trouble += fmt::format("{}: {}; ", source->name, problem->to_string());
     if (!source->synced()) waiting += fmt::format("{}, ", source->name);
+    current = current && source->current();
   }
   if (!waiting.empty()) {
     waiting.resize(waiting.size() - 2);
     sources_check_.fail("not listed yet: " + waiting + (trouble.empty() ? "" : "; " + trouble));
   } else if (!trouble.empty()) {
     sources_check_.warn(trouble);
+  } else if (!current) {
+    // What is known is good enough for webhooks and pages.
+    sources_check_.warn("this process has just begun to lead; all is listed once more");
   } else {
     sources_check_.ok();
   }

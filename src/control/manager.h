@@ -1,7 +1,9 @@
 // control/manager.h
 //
 // Manager: one process full of controllers. Makes the stores they share, fills them from the start,
-// and runs the controllers while this process leads.
+// and runs the controllers while this process leads. One that had to wait for the lease may know
+// less than the one before it did: all stores are listed anew, after the lease was taken, before a
+// controller acts on them.
 //
 //   Manager manager(executor, client, random, {.name = "mainspring-operator"});
 //   Store<Pod>& pods = manager.store<Pod>();
@@ -10,7 +12,8 @@
 //   Result<void> ended = loop.run(manager.run(), &stop);   // cancel `stop` to end it
 //
 // The end: when run()'s scope is cancelled, controllers start nothing new and have their grace to
-// finish what they write; events are flushed; the lease, renewed until then, is released. When the
+// finish what they write; events are flushed; the lease, renewed until then, is released, unless
+// something had to be cut off, of which nobody knows whether it will still arrive. When the
 // lease is lost run() returns at once, with everything dropped where it stands, and main must end
 // the process: nothing that it knows may be acted on.
 //
@@ -56,13 +59,15 @@ class Manager {
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  // The store of a kind, one for each scope; whoever asks again gets the same. Before run().
+  // The store of a kind, one for each scope; whoever asks again gets the same. With `keep`, of many
+  // objects only those. Before run().
   template <class T>
-  Store<T>& store(WatchScope scope = {}) {
-    return store<T>(T::kResource, std::move(scope));
+  Store<T>& store(WatchScope scope = {}, typename Reflector<T>::Keep keep = nullptr) {
+    return store<T>(T::kResource, std::move(scope), std::move(keep));
   }
   template <class T>
-  Store<T>& store(kube::Resource resource, const WatchScope& scope = {});
+  Store<T>& store(kube::Resource resource, const WatchScope& scope = {},
+                  typename Reflector<T>::Keep keep = nullptr);
 
   // Options' log, metrics and health are filled in where unset. Before run().
   Controller& add(Controller::Options options);
@@ -71,6 +76,9 @@ class Manager {
   enum class When { kAlways, kLeading };
   using Work = std::function<Task<Result<void>>()>;
   void add_work(std::string name, When when, Work work);
+  // Called when this process begins to lead, where it has known things before: what is not ours to
+  // list anew has to be doubted by then (Store::doubt). Before run().
+  void on_takeover(std::function<void()> action) { on_takeover_.push_back(std::move(action)); }
 
   net::Executor& executor() { return executor_; }
   kube::Client& client() { return client_; }
@@ -92,6 +100,8 @@ class Manager {
     virtual ~Source() = default;
     virtual std::vector<Work> work() = 0;
     virtual bool synced() const = 0;
+    virtual bool current() const = 0;
+    virtual void renew() = 0;
     // What keeps it from being up to date, if anything does.
     virtual std::optional<Error> trouble() const = 0;
     std::string name;
@@ -108,7 +118,9 @@ class Manager {
   Task<Result<void>> guard(std::string name, Work work);
   void spawn(net::TaskGroup& group, std::string name, Work work);
   Task<Result<void>> acquire();
-  Task<Result<void>> lead();
+  void renew();
+  bool cut_off() const;
+  Task<Result<void>> lead(bool at_once);
   Task<Result<void>> report_sources();
   void report_once();
 
@@ -122,6 +134,7 @@ class Manager {
   std::map<std::pair<std::type_index, std::string>, std::unique_ptr<Source>> sources_;
   std::vector<std::unique_ptr<Controller>> controllers_;
   std::vector<NamedWork> work_;
+  std::vector<std::function<void()>> on_takeover_;
   net::OneShot<net::Unit> ended_;          // Set by the first that fails.
   net::CancelScope* acquiring_ = nullptr;  // While waiting for the lease.
 };
@@ -137,6 +150,10 @@ struct Manager::SourceOf final : Source {
     return all;
   }
   bool synced() const override { return store.synced(); }
+  bool current() const override { return store.current(); }
+  void renew() override {
+    for (const auto& reflector : reflectors) reflector->renew();
+  }
   std::optional<Error> trouble() const override {
     for (const auto& reflector : reflectors) {
       if (reflector->last_error()) return reflector->last_error();
@@ -149,7 +166,8 @@ struct Manager::SourceOf final : Source {
 };
 
 template <class T>
-Store<T>& Manager::store(kube::Resource resource, const WatchScope& scope) {
+Store<T>& Manager::store(kube::Resource resource, const WatchScope& scope,
+                         typename Reflector<T>::Keep keep) {
   const std::string id =
       resource.path(scope.ns) + "?" + scope.label_selector + "?" + scope.field_selector;
   std::unique_ptr<Source>& slot = sources_[{std::type_index(typeid(T)), id}];
@@ -164,7 +182,7 @@ Store<T>& Manager::store(kube::Resource resource, const WatchScope& scope) {
     options.log = options_.log;
     options.metrics = options_.metrics;
     source->reflectors.push_back(std::make_unique<Reflector<T>>(
-        kube::Api<T>(client_, resource, part.ns), source->store, std::move(options)));
+        kube::Api<T>(client_, resource, part.ns), source->store, std::move(options), keep));
   }
   Store<T>& store = source->store;
   slot = std::move(source);

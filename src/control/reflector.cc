@@ -66,27 +66,45 @@ ReflectorCore::~ReflectorCore() = default;
 
 Task<Result<void>> ReflectorCore::run() {
   const net::Context context = co_await net::current_context();
-  const auto now = [&context] { return context.executor->now(); };
   while (true) {
-    opened_.reset();
-    Result<void> ended = co_await sync_and_follow();
-    // What was staged of an unfinished list is of no use any more.
-    target_.abandon_replace();
+    net::CancelScope scope(context.scope);
+    round_ = &scope;
+    static_cast<void>(co_await round().in(scope));
+    round_ = nullptr;
     if (context.scope != nullptr && context.scope->cancelled()) {
       co_return fail(*context.scope->reason());
     }
-    if (opened_ && now() - *opened_ >= options_.backoff.max) {
-      resume_.reset();
-      relist_.reset();
-    }
-    Duration wait{};
-    if (!ended) wait = after_failure(std::move(ended).error());
-    if (opened_) wait = std::max(wait, *opened_ + kMinWatchInterval - now());
-    if (wait > Duration(0)) MS_CO_CHECK(co_await net::sleep(wait));
   }
 }
 
+void ReflectorCore::renew() {
+  ++renewals_;
+  if (round_ != nullptr) {
+    round_->cancel(Error(Code::kCancelled, "what is stored is about to be listed anew"));
+  }
+}
+
+Task<Result<void>> ReflectorCore::round() {
+  const net::Context context = co_await net::current_context();
+  const auto now = [&context] { return context.executor->now(); };
+  opened_.reset();
+  Result<void> ended = co_await sync_and_follow();
+  // What was staged of an unfinished list is of no use any more.
+  target_.abandon_replace();
+  if (context.scope->cancelled()) co_return fail(*context.scope->reason());
+  if (opened_ && now() - *opened_ >= options_.backoff.max) {
+    resume_.reset();
+    relist_.reset();
+  }
+  Duration wait{};
+  if (!ended) wait = after_failure(std::move(ended).error());
+  if (opened_) wait = std::max(wait, *opened_ + kMinWatchInterval - now());
+  if (wait > Duration(0)) MS_CO_CHECK(co_await net::sleep(wait));
+  co_return Result<void>();
+}
+
 Task<Result<void>> ReflectorCore::sync_and_follow() {
+  if (listed_ != renewals_) resource_version_.clear();
   if (resource_version_.empty()) {
     if (streaming_) {
       Result<void> ended = co_await follow(true);
@@ -109,6 +127,7 @@ Task<Result<void>> ReflectorCore::list() {
 
 Task<Result<void>> ReflectorCore::list_pages(std::size_t page_size) {
   counters_->lists.add();
+  listing_ = renewals_;
   target_.begin_replace();
   json::Reader reader;
   Page page;
@@ -153,7 +172,10 @@ Task<Result<void>> ReflectorCore::follow(bool initial) {
   const net::Context context = co_await net::current_context();
   net::CancelScope scope(context.scope);
   http::LazyDeadline silence(*context.executor, scope);
-  if (initial) target_.begin_replace();
+  if (initial) {
+    listing_ = renewals_;
+    target_.begin_replace();
+  }
 
   silence.set(options_.watch_timeout + kWatchSlack, "opening a watch");
   MS_CO_TRY(auto response, co_await open(initial).in(scope));
@@ -240,10 +262,12 @@ bool ReflectorCore::decode(json::Reader& reader) {
 void ReflectorCore::finish_sync(std::string resource_version) {
   target_.end_replace();
   resource_version_ = std::move(resource_version);
+  listed_ = listing_;
   streaming_failures_ = 0;
   refusals_ = 0;
   synced_ = true;
   last_error_.reset();
+  if (listed_ == renewals_) target_.confirm();
 }
 
 void ReflectorCore::note_streaming_failure() {
@@ -268,11 +292,14 @@ bool ReflectorCore::needs_list(const Error& error) {
 }
 
 Duration ReflectorCore::after_failure(Error error) {
-  // Once it has been served, what is known of it is not given up for an answer like this.
-  if (options_.scope.optional && error.code() == Code::kNotFound && !synced_) {
-    target_.begin_replace();
-    target_.end_replace();
-    return kUnservedPause;
+  if (options_.scope.optional && error.code() == Code::kNotFound) {
+    // Once it has been served, what is known of it is not given up for an answer like this.
+    if (!synced_) {
+      target_.begin_replace();
+      target_.end_replace();
+    }
+    target_.confirm();
+    if (!synced_) return kUnservedPause;
   }
   counters_->errors.add();
   if (needs_list(error)) resource_version_.clear();

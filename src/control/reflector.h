@@ -12,9 +12,15 @@
 // compared.
 //
 // It never gives up: every failure is waited out with growing delays, and shows in last_error().
+//
+// A watch may lag, and nobody can tell by how much. Whoever has to see what was written before a
+// certain moment calls renew() then: all is listed anew, by a request that begins after it and that
+// the server answers from what is true (no resource version is named).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +78,8 @@ class ReflectorTarget {
   virtual void begin_replace() = 0;
   virtual void end_replace() = 0;
   virtual void abandon_replace() = 0;
+  // All that is stored was asked for after the last renew().
+  virtual void confirm() = 0;
 };
 
 // All of a reflector that does not depend on the kind.
@@ -83,6 +91,7 @@ class ReflectorCore {
   ReflectorCore& operator=(const ReflectorCore&) = delete;
 
   Task<Result<void>> run();
+  void renew();
 
   bool synced() const { return synced_; }
   const std::optional<Error>& last_error() const { return last_error_; }
@@ -96,6 +105,8 @@ class ReflectorCore {
     bool has_items = false;
   };
 
+  // A list if one is needed, a watch to its end, and the wait before the next.
+  Task<Result<void>> round();
   Task<Result<void>> sync_and_follow();
   Task<Result<void>> list();
   Task<Result<void>> list_pages(std::size_t page_size);
@@ -117,6 +128,10 @@ class ReflectorCore {
   std::unique_ptr<Counters> counters_;
 
   std::string resource_version_;  // Where to go on; empty: with a list.
+  // How often renew() was called before: now, when the list at hand began, and when that which is
+  // stored did.
+  std::uint64_t renewals_ = 0, listing_ = 0, listed_ = 0;
+  net::CancelScope* round_ = nullptr;  // What is under way.
   bool streaming_;
   int streaming_failures_ = 0;
   int refusals_ = 0;      // Watches in a row that the server itself failed.
@@ -133,12 +148,23 @@ class ReflectorCore {
 template <class T>
 class Reflector final : private ReflectorTarget {
  public:
+  // What is not to be kept is as if it were not there. Must always say the same of the same object.
+  using Keep = std::function<bool(const T&)>;
+
   // The client of `api` and the store must outlive this.
-  Reflector(kube::Api<T> api, Store<T>& store, ReflectorOptions options)
-      : store_(store), part_(options.scope.ns), core_(api.raw(), *this, std::move(options)) {}
+  Reflector(kube::Api<T> api, Store<T>& store, ReflectorOptions options, Keep keep = nullptr)
+      : store_(store),
+        part_(options.scope.ns),
+        keep_(std::move(keep)),
+        core_(api.raw(), *this, std::move(options)) {}
 
   // Until cancelled, which is its only end.
   Task<Result<void>> run() { return core_.run(); }
+  // What is stored is doubted until all has been listed by a request that begins from now on.
+  void renew() {
+    store_.doubt();
+    core_.renew();
+  }
 
   // For health. Whether the store has been complete once; what went wrong since the last success,
   // if anything; when the server last said something.
@@ -152,14 +178,19 @@ class Reflector final : private ReflectorTarget {
     return read(reader, *object_);
   }
   const kube::Meta& meta() const override { return object_->meta; }
-  void put() override { store_.put(std::move(object_)); }
+  void put() override {
+    if (keep_ && !keep_(*object_)) return store_.erase(object_->meta.key());
+    store_.put(std::move(object_));
+  }
   void erase() override { store_.erase(object_->meta.key()); }
   void begin_replace() override { store_.begin_replace(part_); }
   void end_replace() override { store_.end_replace(part_); }
   void abandon_replace() override { store_.abandon_replace(part_); }
+  void confirm() override { store_.confirm(part_); }
 
   Store<T>& store_;
   const std::string part_;  // The namespace that this reflector is for; empty: all.
+  const Keep keep_;
   std::shared_ptr<T> object_;
   ReflectorCore core_;
 };

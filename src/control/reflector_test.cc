@@ -221,6 +221,62 @@ TEST_F(ReflectorTest, ListsAgainWhenItsVersionIsTooOld) {
   EXPECT_THAT(last_request(), HasSubstr("resourceVersion=30"));
 }
 
+TEST_F(ReflectorTest, ListsAnewWhenToldToAndVouchesForNothingOlder) {
+  const Feed watch = start_listed(thing("a", 3, "1"));
+  reflector_->renew();
+  EXPECT_FALSE(store_.current());
+  // What the old watch still says is no list.
+  watch.line(event("MODIFIED", thing("a", 11, "2")));
+  api_.answer(200, list(30, thing("b", 20, "5")));
+  api_.stream();
+  settle();
+  EXPECT_TRUE(watch.left());
+  EXPECT_TRUE(store_.current());
+  EXPECT_EQ(contents(), "b=5");
+  EXPECT_THAT(api_.requests[api_.requests.size() - 2], Not(HasSubstr("resourceVersion")));
+  EXPECT_THAT(last_request(), HasSubstr("resourceVersion=30"));
+}
+
+TEST_F(ReflectorTest, AListThatBeganBeforeItWasToldToListAnewDoesNotCount) {
+  const Feed streamed = api_.stream();
+  start();
+  streamed.line(event("ADDED", thing("a", 4, "1")));
+  settle();
+  reflector_->renew();
+  streamed.line(bookmark(10, true));
+  const Feed second = api_.stream();
+  settle();
+  EXPECT_FALSE(store_.current());
+  second.line(event("ADDED", thing("b", 14, "2")));
+  second.line(bookmark(20, true));
+  settle();
+  EXPECT_TRUE(store_.current());
+  EXPECT_EQ(contents(), "b=2");
+}
+
+TEST_F(ReflectorTest, WaitsForNothingWhenToldToListAnew) {
+  const Feed watch = start_listed(thing("a", 3, "1"));
+  for (int i = 0; i < 8; ++i) api_.stream(503);
+  watch.drop();
+  executor_.advance(seconds(20));
+  reflector_->renew();
+  api_.answer(200, list(30, thing("a", 3, "1")));
+  settle();
+  EXPECT_TRUE(store_.current());
+}
+
+TEST_F(ReflectorTest, AKindThatIsNotServedIsWhatIsTrueOfIt) {
+  options_.streaming_list = false;
+  options_.scope.optional = true;
+  api_.answer(404, status(404, "NotFound"));
+  start();
+  reflector_->renew();
+  EXPECT_FALSE(store_.current());
+  api_.answer(404, status(404, "NotFound"));
+  settle();
+  EXPECT_TRUE(store_.current());
+}
+
 TEST_F(ReflectorTest, StartsOverWhenAPageExpiresAndThenAsksForAllAtOnce) {
   options_.streaming_list = false;
   for (int i = 0; i < 3; ++i) {
@@ -350,6 +406,21 @@ TEST_F(ReflectorTest, AKindThatMustBeThereIsWaitedFor) {
   start();
   EXPECT_FALSE(store_.synced());
   EXPECT_TRUE(reflector_->last_error());
+}
+
+TEST_F(ReflectorTest, KeepsOnlyWhatItIsToldTo) {
+  options_.streaming_list = false;
+  api_.answer(200, list(10, thing("a", 3, "1") + "," + thing("b", 4, "200")));
+  const Feed watch = api_.stream();
+  reflector_.emplace(kube::Api<Thing>(client_), store_, options_,
+                     [](const Thing& one) { return one.size >= 100; });
+  group_.spawn(reflector_->run());
+  settle();
+  EXPECT_EQ(contents(), "b=200");
+  watch.line(event("MODIFIED", thing("a", 11, "300")));
+  watch.line(event("MODIFIED", thing("b", 12, "2")));
+  settle();
+  EXPECT_EQ(contents(), "a=300");
 }
 
 TEST_F(ReflectorTest, RepeatedEventsTellNobody) {

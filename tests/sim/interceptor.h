@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -29,7 +30,11 @@ class Interceptor final : public http::Transport {
   }
   void open_again() { refuse_ = nullptr; }
 
+  // Where it is set, nobody answers by another name.
+  std::string only_host;
+
   http::Task<Result<http::Response>> send(http::Request request) override {
+    if (is_elsewhere(request)) co_return nobody();
     const int status = refuse_ ? refuse_(request) : 0;
     if (status == 0) co_return co_await next_.send(std::move(request));
     http::Response refusal;
@@ -39,13 +44,21 @@ class Interceptor final : public http::Transport {
   }
   http::Task<Result<std::unique_ptr<http::StreamingResponse>>> open(
       http::Request request) override {
-    return next_.open(std::move(request));
+    if (is_elsewhere(request)) co_return nobody();
+    co_return co_await next_.open(std::move(request));
   }
   http::Task<Result<http::Upgraded>> upgrade(http::Request request) override {
     return next_.upgrade(std::move(request));
   }
 
  private:
+  bool is_elsewhere(const http::Request& request) const {
+    return !only_host.empty() && request.url.host != only_host;
+  }
+  static tl::unexpected<Error> nobody() {
+    return fail(Code::kTransient, "connection refused by the test");
+  }
+
   http::Transport& next_;
   std::function<int(const http::Request&)> refuse_;
 };

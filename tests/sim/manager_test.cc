@@ -37,14 +37,29 @@ class ManagerTest : public ::testing::Test {
     }
     Task<Result<std::unique_ptr<http::StreamingResponse>>> open(http::Request request) override {
       if (cut) co_return fail(Code::kTransient, "connection refused");
-      co_return co_await api.open(std::move(request));
+      MS_CO_TRY(auto stream, co_await api.open(std::move(request)));
+      co_return std::make_unique<Mute>(std::move(stream), mute);
     }
+    struct Mute final : http::StreamingResponse {
+      Mute(std::unique_ptr<http::StreamingResponse> from, const bool& is)
+          : stream(std::move(from)), mute(is) {}
+      int status() const override { return stream->status(); }
+      const http::Headers& headers() const override { return stream->headers(); }
+      Task<Result<std::string_view>> next_chunk() override {
+        auto chunk = co_await stream->next_chunk();
+        while (mute) MS_CO_CHECK(co_await net::sleep(seconds(1)));
+        co_return chunk;
+      }
+      std::unique_ptr<http::StreamingResponse> stream;
+      const bool& mute;
+    };
     Task<Result<http::Upgraded>> upgrade(http::Request request) override {
       return api.upgrade(std::move(request));
     }
     KubeApi& api;
     Duration slow{};
     bool cut = false;
+    bool mute = false;  // Watches that are open say nothing.
     std::vector<std::string> writes;
   };
 
@@ -168,6 +183,27 @@ TEST_F(ManagerTest, EndsInOrderWritesThenEventsThenTheLease) {
   EXPECT_EQ(wire_.writes[wire_.writes.size() - 2], "PATCH /api/v1/namespaces/a/configmaps/y");
 }
 
+TEST_F(ManagerTest, TheLeaseIsLeftToRunOutWhereSomethingWasCutOff) {
+  add_map("a", "one");
+  Manager manager(executor_, client_, random_, {.name = "m", .leader = lease("me")});
+  auto& maps = manager.store<ConfigMap>();
+  auto& controller = manager.add({.name = "c",
+                                  .reconcile = [&](Key key) { return write_twice(std::move(key)); },
+                                  .grace = seconds(3)});
+  controller.watch(maps);
+  net::CancelScope stop;
+  net::TaskGroup life(executor_, &stop);
+  life.spawn(note_end(&manager, &ended_));
+  executor_.advance(milliseconds(1));
+  wire_.slow = seconds(4);
+  add_map("a", "two");
+  executor_.advance(seconds(1));
+  stop.cancel();
+  executor_.advance(seconds(30));
+  ASSERT_TRUE(ended_ && ended_->has_value());
+  EXPECT_EQ(holder(), "me");
+}
+
 TEST_F(ManagerTest, AnotherTakesOverAndOneThatLostTheLeaseEndsAtOnce) {
   kube::Client other_client(api_, executor_.clock(), random_,
                             {.server = *http::Url::parse("https://x")});
@@ -187,6 +223,60 @@ TEST_F(ManagerTest, AnotherTakesOverAndOneThatLostTheLeaseEndsAtOnce) {
   EXPECT_THAT(ended_->error().to_string(), HasSubstr("was not renewed"));
   EXPECT_TRUE(second.leading());
   EXPECT_EQ(holder(), "second");
+}
+
+TEST_F(ManagerTest, OneThatTakesOverSeesWhatWasWrittenBeforeItActs) {
+  kube::Client other_client(api_, executor_.clock(), random_,
+                            {.server = *http::Url::parse("https://x")});
+  add_map("a", "one");
+  Manager first(executor_, other_client, random_, {.name = "m", .leader = lease("first")});
+  Manager second(executor_, client_, random_, {.name = "m", .leader = lease("second")});
+  auto& maps = second.store<ConfigMap>();
+  std::vector<std::string> seen;
+  bool told = false;
+  second.on_takeover([&] { told = true; });
+  second
+      .add({.name = "c",
+            .reconcile =
+                [&](Key key) {
+                  seen.push_back(maps.get("a", "two") ? "knows" : "does not know");
+                  return note(&seen, &maps, std::move(key));
+                }})
+      .watch(maps);
+  net::CancelScope stop;
+  net::TaskGroup life(executor_, &stop);
+  life.spawn(note_end(&first, &ended_));
+  executor_.advance(seconds(3));
+  net::TaskGroup next_life(executor_);
+  std::optional<Result<void>> second_ended;
+  next_life.spawn(note_end(&second, &second_ended));
+  executor_.advance(seconds(10));
+  ASSERT_EQ(maps.size(), 1u);
+  // A watch that lags says nothing of what the leader still writes.
+  wire_.mute = true;
+  add_map("a", "two");
+  EXPECT_FALSE(told);
+  stop.cancel();
+  executor_.advance(seconds(5));
+  ASSERT_TRUE(second.leading());
+  EXPECT_TRUE(told);
+  ASSERT_FALSE(seen.empty());
+  for (std::size_t i = 0; i < seen.size(); i += 2) EXPECT_EQ(seen[i], "knows");
+}
+
+TEST_F(ManagerTest, OneThatLeadsFromTheStartListsOnce) {
+  Metrics metrics;
+  Manager manager(executor_, client_, random_,
+                  {.name = "m", .leader = lease("me"), .metrics = &metrics});
+  auto& maps = manager.store<ConfigMap>();
+  bool told = false;
+  manager.on_takeover([&] { told = true; });
+  net::TaskGroup life(executor_);
+  life.spawn(note_end(&manager, &ended_));
+  executor_.advance(seconds(30));
+  EXPECT_TRUE(maps.current());
+  EXPECT_FALSE(told);
+  EXPECT_THAT(metrics.to_text(), HasSubstr("reflector_lists_total{name=\"configmaps\"} 1"));
 }
 
 TEST_F(ManagerTest, WorkThatFailsEndsItAlsoWhileAnotherLeads) {
