@@ -1,7 +1,8 @@
 // slurm/alarm.h
 //
 // Sleeping until a time that others may move while we sleep. One task waits, anybody on the loop
-// sets. At rest it costs one timer. Owned by the change cache, one for each of its turns.
+// sets. At rest it costs one timer. Owned by who sleeps: the change cache has one for each of its
+// turns.
 #pragma once
 
 #include "net/one_shot.h"

@@ -314,7 +314,10 @@ Task<Result<std::shared_ptr<const Node>>> Cache::refresh_node(std::string node) 
   return state_->refresh<Node>(&state_->node_reads, std::move(node));
 }
 Task<Result<void>> Cache::refresh_jobs() { return state_->refresh_jobs(); }
+void Cache::renew() { state_->renew(); }
 void Cache::refresh_lists() { state_->refresh_lists(); }
+void Cache::try_again() { state_->try_again(); }
+void Cache::moved() { state_->moved(); }
 void Cache::pushed(const PushedEvent& event) { state_->pushed(event); }
 
 }  // namespace mainspring::slurm

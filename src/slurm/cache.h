@@ -134,11 +134,20 @@ class Cache {
   // that jobs_on_node() has every job that was on a node when this was called. Fails before the
   // first list.
   Task<Result<void>> refresh_jobs();
+  // Whatever is stored may be too old to act on, until lists that begin from now on have come: the
+  // stores are doubted until then. For whoever begins to write to this Slurm after others. Dear.
+  void renew();
   // Asks for all lists whatever their pace, the dear ones not at once if they have just been; for
   // writes that touch many.
   void refresh_lists();
 
   void pushed(const PushedEvent& event);
+
+  // What has failed is asked for again at once: what it failed for is mended, as far as we know.
+  void try_again();
+  // The source asks another server from now on. All is asked for again, and what that one calls
+  // unchanged is not taken for what we have of the one before. Nothing is forgotten by itself.
+  void moved();
 
  private:
   struct State;

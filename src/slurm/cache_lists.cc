@@ -31,8 +31,15 @@ template <class T>
 Task<Result<void>> Cache::State::list() {
   Kept<T>& into = kept<T>();
   for (int answers = 0; answers < kAnswersToAgree; ++answers) {
+    const std::uint64_t renewals = into.renewals;
     MS_CO_TRY(const bool believed, co_await list_once<T>());
-    if (believed) co_return Result<void>();
+    if (believed) {
+      if (into.store.current()) co_return Result<void>();
+      MS_CO_CHECK(co_await settle<T>(into.unsure));
+      into.listed_renewals = renewals;
+      if (renewals == into.renewals) into.store.confirm();
+      co_return Result<void>();
+    }
     options.log.warn("a list lacks much that was there; asking again before believing it",
                      {{"kind", into.turn.name}, {"known", into.store.size()}});
     MS_CO_CHECK(co_await confirm(&into.suspicion));
@@ -50,8 +57,8 @@ Task<Result<bool>> Cache::State::list_once() {
   const TimePoint began = executor.now();
   const std::int64_t boot = boot_time;
   const std::uint64_t implied = into.implied;
-  const bool whole =
-      into.since == 0 || implied != into.listed_implied || began - into.listed >= kWithoutGate;
+  const bool whole = into.since == 0 || implied != into.listed_implied ||
+                     into.renewals != into.listed_renewals || began - into.listed >= kWithoutGate;
   std::vector<std::shared_ptr<const T>> objects;
   const auto take = [&into, &objects](std::shared_ptr<const T> object) {
     // What is as before is not held twice while the list comes in.
@@ -96,6 +103,7 @@ bool Cache::State::store_list(Kept<T>& into, const Ledger::Read& read,
   if (into.suspicion.judge(into.store.size(), std::move(lost)) == Suspicion::Verdict::kConfirm) {
     return false;
   }
+  into.unsure.clear();
   std::vector<std::shared_ptr<const T>> again = unsure;
   for (auto& object : objects) {
     if (into.ledger.may_store(read, store_key(*object).name)) continue;
@@ -111,8 +119,21 @@ bool Cache::State::store_list(Kept<T>& into, const Ledger::Read& read,
   }
   into.ledger.stored_all();
   into.store.end_replace();
-  for (const auto& object : again) read_again(*object);
+  for (const auto& object : again) {
+    if (!into.store.current()) into.unsure.emplace_back(store_key(*object).name);
+    read_again(*object);
+  }
   return true;
+}
+
+// Until what the list could not say has been read by itself.
+template <class T>
+Task<Result<void>> Cache::State::settle(std::vector<std::string> unsure) {
+  if constexpr (std::is_same_v<T, Job> || std::is_same_v<T, Node>) {
+    SingleReads* const reads = std::is_same_v<T, Job> ? &job_reads : &node_reads;
+    for (std::string& key : unsure) MS_CO_CHECK(co_await reads->fresh(std::move(key)));
+  }
+  co_return Result<void>();
 }
 
 Task<Result<void>> Cache::State::confirm(Suspicion* suspicion) {
@@ -132,6 +153,30 @@ Task<Result<void>> Cache::State::check_health() {
 
 void Cache::State::restarted() {
   options.log.info("slurmctld was restarted; asking for everything again", {});
+  list_anew();
+}
+
+void Cache::State::moved() {
+  // A list that is on its way from the server before must not say since when the next is asked.
+  for (std::uint64_t* implied :
+       {&nodes.implied, &jobs.implied, &partitions.implied, &reservations.implied}) {
+    ++*implied;
+  }
+  try_again();
+  list_anew();
+  hurry(health_turn);
+}
+
+void Cache::State::try_again() {
+  for (Turn* turn : {&nodes.turn, &jobs.turn, &partitions.turn, &reservations.turn, &pulse_turn,
+                     &health_turn, &waited_turn, &owned_turn, &waited_nodes_turn}) {
+    if (!turn->pace.failing()) continue;
+    turn->pace.forgive();
+    hurry(*turn);
+  }
+}
+
+void Cache::State::list_anew() {
   const auto forget = [this](auto& kind) {
     kind.since = 0;
     kind.suspicion.restarted();
@@ -142,6 +187,19 @@ void Cache::State::restarted() {
   forget(partitions);
   forget(reservations);
   pulse_suspicion.restarted();
+}
+
+void Cache::State::renew() {
+  const auto doubt = [this](auto& kind) {
+    ++kind.renewals;
+    kind.store.doubt();
+    kind.turn.pace.at_once();
+    wake(kind.turn);
+  };
+  doubt(nodes);
+  doubt(jobs);
+  doubt(partitions);
+  doubt(reservations);
 }
 
 void Cache::State::refresh_lists() {

@@ -59,6 +59,10 @@ struct Kept {
   // Changes elsewhere that slurmctld does not count as changes of these, and how many of them the
   // last whole list has seen.
   std::uint64_t implied = 0, listed_implied = 0;
+  // How often renew() was called, and how often it had been when the last list that counts began.
+  std::uint64_t renewals = 0, listed_renewals = 0;
+  // What the last list could not say, as answers were crossing: it is being read by itself.
+  std::vector<std::string> unsure;
   Counter events;
   Gauge objects;
 };
@@ -96,7 +100,13 @@ struct Cache::State {
   Task<Result<void>> confirm(Suspicion* suspicion);
   Task<Result<void>> check_health();
   void restarted();
+  void moved();
+  void try_again();
+  void list_anew();
   void refresh_lists();
+  void renew();
+  template <class T>
+  Task<Result<void>> settle(std::vector<std::string> unsure);
   void read_again(const Job& job) { job_reads.want(job.id.text(), Lane::kNormal); }
   void read_again(const Node& node) { node_reads.want(node.name, Lane::kNormal); }
   void read_again(const Partition&) { hurry(partitions.turn); }

@@ -73,6 +73,42 @@ TEST_F(CacheTest, SaysThatItKnowsNothingUntilTheFirstList) {
   EXPECT_EQ(state(1), "PENDING");
 }
 
+TEST_F(CacheTest, IsDoubtedUntilListsThatBeginAfterwardsHaveCome) {
+  slurm_.faults.list_latency = seconds(4);
+  start({.pulse_pace = hours(9)});
+  for (std::uint32_t i = 1; i < 20; ++i) {
+    executor_.advance(minutes(5));
+    ASSERT_TRUE(cache_->jobs().current());
+    // A list is under way that may have been made before what comes now, and the next is not due.
+    cache_->refresh_lists();
+    executor_.advance(milliseconds(600) * i);
+    slurm_.put_job(i, Base::kPending);
+    slurm_.put_node(fmt::format("n{}", i), kIdle);
+    cache_->renew();
+    EXPECT_FALSE(cache_->jobs().current());
+    const TimePoint began = executor_.now();
+    executor_.run_ready();
+    while (!cache_->jobs().current() || !cache_->nodes().current()) ASSERT_TRUE(executor_.step());
+    EXPECT_EQ(state(i), "PENDING") << i;
+    EXPECT_NE(cache_->nodes().get({}, fmt::format("n{}", i)), nullptr);
+    EXPECT_LE(executor_.now() - began, seconds(24));  // The end of one list, and a second.
+  }
+  executor_.advance(minutes(1));
+  EXPECT_TRUE(cache_->partitions().current());
+  EXPECT_TRUE(cache_->reservations().current());
+}
+
+TEST_F(CacheTest, StaysInDoubtWhileSlurmDoesNotAnswer) {
+  start();
+  slurm_.away = true;
+  cache_->renew();
+  executor_.advance(minutes(5));
+  EXPECT_FALSE(cache_->jobs().current());
+  slurm_.away = false;
+  executor_.advance(minutes(1));
+  EXPECT_TRUE(cache_->jobs().current());
+}
+
 TEST_F(CacheTest, IsNearlySilentAtRest) {
   for (std::uint32_t id = 1; id < 50; ++id) slurm_.put_job(id, Base::kRunning, "n1");
   slurm_.put_node("n1", kIdle);
@@ -311,6 +347,79 @@ TEST_F(CacheTest, ARestartLeadsToNewListsAndToNoEvents) {
   executor_.advance(minutes(2));
   EXPECT_EQ(slurm_.requests["jobs"], before + 1);
   EXPECT_THAT(told_, testing::IsEmpty());
+}
+
+TEST_F(CacheTest, WhatAnotherServerCallsUnchangedIsNotTakenForWhatTheFirstHad) {
+  slurm_.put_node("n1", kIdle);
+  start();
+  executor_.advance(minutes(1));
+  slurm_.put_node("n2", kIdle);
+  slurm_.changed_long_ago();
+  executor_.advance(minutes(2));
+  ASSERT_EQ(cache_->nodes().size(), 1U) << "it was not asked for what is old";
+  cache_->moved();
+  executor_.advance(seconds(5));
+  EXPECT_EQ(cache_->nodes().size(), 2U);
+  EXPECT_EQ(slurm_.requests["node"], 0);
+}
+
+TEST_F(CacheTest, AListThatIsOnItsWayFromTheServerBeforeDoesNotCountForTheNext) {
+  // At every moment of a list.
+  for (int after = 0; after < 60; ++after) {
+    running_.reset();
+    slurm_.faults.list_latency = {};
+    slurm_.put_node("n1", kIdle);
+    start({.nodes_pace = seconds(30), .share = 1});
+    slurm_.faults.list_latency = seconds(20);
+    slurm_.put_node("n1", kIdle);
+    cache_->refresh_lists();
+    executor_.advance(seconds(after));
+    const std::string name = fmt::format("there-{}", after);
+    slurm_.put_node(name, kIdle);
+    slurm_.changed_long_ago();
+    cache_->moved();
+    executor_.advance(minutes(5));
+    EXPECT_TRUE(cache_->nodes().get({}, name)) << after;
+  }
+}
+
+TEST_F(CacheTest, AnotherServerIsAskedAtOnceHoweverLongTheFirstWasAway) {
+  slurm_.put_node("n1", kIdle);
+  slurm_.away = true;
+  start();
+  executor_.advance(minutes(10));
+  slurm_.away = false;
+  cache_->moved();
+  executor_.advance(milliseconds(100));
+  EXPECT_TRUE(cache_->nodes_freshness().fresh());
+  EXPECT_EQ(cache_->nodes().size(), 1U);
+}
+
+TEST_F(CacheTest, OnlyWhatHasFailedIsTriedAgain) {
+  slurm_.put_job(1, Base::kRunning);
+  start();
+  executor_.advance(minutes(1));
+  const int before = slurm_.total();
+  cache_->try_again();
+  executor_.advance(milliseconds(100));
+  EXPECT_EQ(slurm_.total(), before);
+  slurm_.away = true;
+  executor_.advance(minutes(10));
+  slurm_.away = false;
+  cache_->try_again();
+  executor_.advance(milliseconds(100));
+  EXPECT_TRUE(cache_->jobs_freshness().fresh());
+  EXPECT_TRUE(cache_->nodes_freshness().fresh());
+}
+
+TEST_F(CacheTest, AMoveBuriesNobodyOnOneAnswer) {
+  for (std::uint32_t id = 1; id <= 40; ++id) slurm_.put_job(id, Base::kRunning);
+  start();
+  executor_.advance(minutes(1));
+  slurm_.faults.lies = 100;  // Every other list lacks most.
+  cache_->moved();
+  executor_.advance(minutes(2));
+  EXPECT_EQ(cache_->jobs().size(), 40U);
 }
 
 TEST_F(CacheTest, TurnsStaleWithAReasonAndComesBack) {

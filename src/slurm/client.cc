@@ -27,6 +27,20 @@ class Negotiation {
   Client::Impl* impl_;
 };
 
+// Behind another address there must be the Slurm of before: of another one, numbers of jobs and
+// names of nodes mean something else, and would be taken for the ends of jobs that run.
+Result<void> check_same(Client::Impl* impl, const Envelope& answer) {
+  if (impl->must_be_same && !answer.cluster.empty() && answer.cluster != impl->slurm) {
+    return fail(Code::kTransient,
+                fmt::format("{} is slurmrestd of the Slurm cluster {}, and the one before was of "
+                            "{}: it is not asked. Correct the address; to change to that Slurm, "
+                            "restart",
+                            impl->options.server.to_string(), answer.cluster, impl->slurm));
+  }
+  impl->must_be_same = false;
+  return {};
+}
+
 // Newest first. A version that slurmrestd does not speak is a path that it does not know; ping
 // answers whatever the token is worth.
 Task<Result<Version>> ask_for_version(Client::Impl* impl, const Call* call, Progress* progress) {
@@ -36,7 +50,10 @@ Task<Result<Version>> ask_for_version(Client::Impl* impl, const Call* call, Prog
   for (const Version version : kVersions) {
     auto answer = co_await exchange(impl, &ping, version, nullptr, progress);
     progress->sent = false;
-    if (answer) co_return version;
+    if (answer) {
+      MS_CO_CHECK(check_same(impl, answer->envelope));
+      co_return version;
+    }
     if (!std::exchange(progress->unknown_path, false)) {
       co_return fail(std::move(answer).error().with_context("asking slurmrestd for its version"));
     }
@@ -67,7 +84,9 @@ Task<Result<Version>> find_version(Client::Impl* impl, const Call* call, Progres
 }
 
 // An upgraded slurmrestd goes on answering in the version of before, and speaks a newer one, too.
-void note_release(Client::Impl* impl, const std::string& release) {
+void note_who_answers(Client::Impl* impl, const Envelope& envelope) {
+  if (!envelope.cluster.empty()) impl->slurm = envelope.cluster;
+  const std::string& release = envelope.release;
   if (release.empty() || release == impl->release) return;
   const std::string before = std::exchange(impl->release, release);
   impl->version_is_old = !before.empty() && !impl->options.version;
@@ -147,11 +166,12 @@ Task<Result<Answer>> attempt(Client::Impl* impl, const Call* call, ElementSink* 
   // As often as there are versions, and once more after an upgrade: servers of several versions
   // behind one address could have it go round for ever.
   for (std::size_t left = kVersions.size() + 1;; --left) {
+    progress->moves = impl->moves;
     MS_CO_TRY(const Version spoken, co_await find_version(impl, call, progress));
     progress->spoken = spoken;
     MS_CO_TRY(const Version tried, version_for(impl, *call, spoken));
     auto answer = co_await exchange(impl, call, tried, sink, progress);
-    if (answer) note_release(impl, answer->envelope.release);
+    if (answer && progress->moves == impl->moves) note_who_answers(impl, answer->envelope);
     const bool unknown = std::exchange(progress->unknown_path, false);
     if (!unknown || impl->options.version || left == 0) co_return answer;
     progress->sent = false;  // Nothing was done.
@@ -208,6 +228,17 @@ Client::Client(http::Transport& transport, net::Executor& executor, Random& rand
   impl_->token_watch.ends =
       impl_->options.metrics->gauge("slurm_client_token_expires_seconds",
                                     "When the token for slurmrestd ends, as Unix time.", of);
+}
+
+void Client::move_to(http::Url server) {
+  impl_->options.server = std::move(server);
+  ++impl_->moves;
+  impl_->must_be_same = !impl_->slurm.empty();
+  impl_->version = impl_->options.version;
+  impl_->version_is_old = false;
+  impl_->release.clear();
+  impl_->elsewhere.clear();
+  impl_->usual.clear();
 }
 
 Task<Result<Version>> Client::version() {

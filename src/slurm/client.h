@@ -62,7 +62,7 @@ class Client {
     std::size_t bytes = 0;
   };
   struct Options {
-    http::Url server;
+    http::Url server;  // Without a host: not known yet; calls fail until move_to().
     std::string user = "slurm";
     std::shared_ptr<TokenSource> tokens;  // Null: a server that asks for none, as in tests.
     Duration timeout = seconds(15);
@@ -88,6 +88,11 @@ class Client {
          Options options);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
+
+  // From now on this server is asked, first of all for its version. Calls that are under way end
+  // where they began. It must be of the same Slurm: while its ClusterName is another, nothing is
+  // asked of it and calls fail.
+  void move_to(http::Url server);
 
   // The newest that both know. Asked once, and again after an upgrade of Slurm: where another
   // release answers, or this version is unknown. A path unknown in it is asked for in older ones.

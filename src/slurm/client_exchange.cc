@@ -138,6 +138,9 @@ Task<Result<http::Request>> make_request(Client::Impl* impl, const Call* call, V
   request.body = call->body;
   request.limits.max_body = impl->options.max_body;
   MS_CO_CHECK(co_await add_identity(impl, call, &request.headers, deadline));
+  if (request.url.host.empty()) {
+    co_return fail(Code::kTransient, "the address of slurmrestd is not known yet");
+  }
   request.limits.timeout = deadline - impl->now();
   co_return request;
 }
@@ -219,6 +222,10 @@ Task<Result<Answer>> exchange(Client::Impl* impl, const Call* call, Version vers
   MS_CO_CHECK(require(version, call->endpoint));
   MS_CO_TRY(Governor::Permit permit, co_await enter(impl, call->lane, progress));
   MS_CO_TRY(http::Request request, co_await make_request(impl, call, version, progress->deadline));
+  // Whether that is the Slurm that the call is meant for is found out first.
+  if (progress->moves != impl->moves) {
+    co_return fail(Code::kTransient, "slurmrestd has another address by now");
+  }
 
   if (called.effect == Effect::kWrite && impl->options.may_write) {
     MS_CO_TRY(const Duration allowed, impl->options.may_write());

@@ -4,6 +4,7 @@
 // client_exchange.cc (one request and its answer). Nobody else includes this.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +39,9 @@ struct Client::Impl {
 
   std::optional<Version> version = {};
   std::string release = {};     // That answered last.
+  std::string slurm = {};       // The ClusterName of what answered last.
+  std::uint64_t moves = 0;      // How often move_to() was told.
+  bool must_be_same = false;    // The ClusterName is still to be compared after a move.
   bool version_is_old = false;  // Another release answers since the version was asked for.
   std::map<Endpoint, Elsewhere> elsewhere = {};
   std::map<Endpoint, UsualTime> usual = {};
@@ -63,6 +67,7 @@ struct ElementSink {
 // What became of an attempt, for who decides about another.
 struct Progress {
   TimePoint deadline;
+  std::uint64_t moves = 0;             // At its beginning.
   bool sent = false;                   // The call itself, not the ping before it.
   bool shut_out = false;               // The circuit is open.
   bool unknown_path = false;           // Nothing was done: slurmrestd has no such path.

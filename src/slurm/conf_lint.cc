@@ -252,6 +252,21 @@ std::vector<Finding> Findings::sorted() && {
   return std::move(all_);
 }
 
+std::optional<NameProblem> check_name(std::string_view name) {
+  // Slurm takes nearly anything. A colon or a comma splits "tree:rack1,gpu:a100:2", brackets are a
+  // hostlist in SLURM_TOPOLOGY_ADDR, and the rest means something in a file, a log or a shell.
+  constexpr std::string_view kMarks = "-_.+@/%~";
+  const auto ordinary = [&](char c) {
+    return is_ascii_digit(c) || (ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z') ||
+           kMarks.find(c) != std::string_view::npos;
+  };
+  const auto odd = std::ranges::find_if_not(name, ordinary);
+  if (odd == name.end()) return std::nullopt;
+  return NameProblem{.message = fmt::format("{} is no name: it has {} in it", quoted(name),
+                                            quoted(std::string_view(&*odd, 1))),
+                     .advice = fmt::format("use letters, digits and any of {}", kMarks)};
+}
+
 Settings::Settings(std::span<const ConfLine> lines) {
   for (const ConfLine& line : lines) last_[lower(line.key())] = &line;
 }

@@ -62,7 +62,8 @@ class GresCheck {
     } else {
       return;
     }
-    check_name(line, name);
+    check_known(line, name);
+    check_names(line, name);
     check_values(line, name);
     check_together(line, name);
   }
@@ -80,7 +81,19 @@ class GresCheck {
                     "keep one of them");
   }
 
-  void check_name(const ConfLine& line, std::string_view name) {
+  void check_names(const ConfLine& line, std::string_view name) {
+    const ConfPair* type = line.find("Type");
+    for (const auto& [key, value] :
+         {std::pair(std::string_view("Name"), name),
+          std::pair(std::string_view("Type"),
+                    type == nullptr ? std::string_view() : std::string_view(type->value))}) {
+      if (auto problem = check_name(value)) {
+        findings_.error(line, key, std::move(problem->message), std::move(problem->advice));
+      }
+    }
+  }
+
+  void check_known(const ConfLine& line, std::string_view name) {
     if (cluster_ == nullptr) return;
     const bool known = std::ranges::any_of(cluster_->gres_types, [&](const std::string& type) {
       return equals_ignore_case(type, name);

@@ -74,6 +74,14 @@ struct Cluster {
   std::set<std::string, std::less<>> gres_types;
 };
 
+// What is wrong with a name that Slurm puts between colons and commas, and into the environment of
+// jobs: of a switch, a block, a GRES or its type. Nothing where it is an ordinary one.
+struct NameProblem {
+  std::string message;
+  std::string advice;
+};
+std::optional<NameProblem> check_name(std::string_view name);
+
 // Keys, values and repetitions by the tables; the same for all key=value files.
 void check_lines(std::string_view file, std::span<const ConfLine> lines, Findings& findings);
 

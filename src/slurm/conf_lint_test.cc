@@ -1,5 +1,6 @@
 #include "slurm/conf_lint.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -114,6 +115,49 @@ TEST(ConfLint, WhatTopologyNamesMustExist) {
                      "- topology: t\n  tree:\n    switches:\n    - switch: a\n"
                      "      children: c\n"}}),
               error(4, "children", "c"));
+}
+
+TEST(ConfLint, NamesInATopologyAreOrdinaryOnes) {
+  const auto with = [](std::string_view topology, std::string_view name) {
+    return lint(
+        {{"topology.yaml", fmt::format("- topology: {}\n  tree:\n    switches:\n    - switch: "
+                                       "root\n    - switch: {}\n      nodes: n1\n",
+                                       topology, name)}});
+  };
+  for (const char* name : {"s1", "1", "rack-1_a.b", "top/leaf+2", "true"}) {
+    EXPECT_THAT(with(name, "leaf"), IsEmpty()) << name;
+    EXPECT_THAT(with("t", name), IsEmpty()) << name;
+  }
+  for (const char* name :
+       {"'a b'", "'a,b'", "'a:b'", "'s[1-2]'", "a=b", R"("a\nSlurmUser=root")", R"("a\u001b[31m")",
+        "a\u00a0b", "'a\"'", "$(reboot)", "'`id`'", "a;b", R"("\t")"}) {
+    EXPECT_THAT(with("t", name), error(5, "switch", "is no name")) << name;
+    EXPECT_THAT(with(name, "leaf"), error(1, "topology", "is no name")) << name;
+  }
+  EXPECT_THAT(with("t", R"("x\nSlurmUser=root")"),
+              error(5, "switch", R"("x\x0aSlurmUser=root" is no name: it has "\x0a" in it)"));
+  EXPECT_THAT(with("t", "''"), error(3, "switch", "each needs a name"));
+  for (const char* unit : {"block", "ring"}) {
+    const auto findings =
+        lint({{"topology.yaml", fmt::format("topology: t\n{0}:\n  {0}s:\n  - {0}: a b\n"
+                                            "    nodes: n1\n",
+                                            unit)}});
+    EXPECT_THAT(findings, error(4, unit, R"("a b" is no name)"));
+  }
+  EXPECT_THAT(lint({{"topology.yaml", "topology: t\ntorus3d:\n  any:\n  - name: \"a\\u0007\"\n"}}),
+              error(4, "name", "control character"));
+}
+
+TEST(ConfLint, NamesOfGresAreOrdinaryOnes) {
+  EXPECT_THAT(lint({{"gres.conf", "Name=gpu Type=h100-80gb_hbm3 Count=2\n"}}), IsEmpty());
+  for (const char* name : {"a,b", "a:b", "a=b", "\"a b\"", "a[1-2]", "a(b)", "$(id)"}) {
+    EXPECT_THAT(lint({{"gres.conf", fmt::format("Name={} Count=2\n", name)}}),
+                error(1, "Name", "is no name"))
+        << name;
+    EXPECT_THAT(lint({{"gres.conf", fmt::format("# a\nNodeName=n1 Name=gpu Type={}\n", name)}}),
+                error(2, "Type", "is no name"))
+        << name;
+  }
 }
 
 TEST(ConfLint, FilesTogetherMustFitAConfigMap) {

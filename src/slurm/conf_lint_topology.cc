@@ -101,6 +101,8 @@ class TopologyCheck {
     if (name.empty()) {
       warn("", "topology", "a topology has no name, so no partition can use it", "add one");
     }
+    check_unit_name(name, "topology");
+    check_control(topology, "topology", 0);
     const Value* const is_default = topology.find("cluster_default");
     if (is_default != nullptr && (is_default->is_array() || is_default->is_object())) {
       error("cluster_default", "cluster_default", "it must be true or false, not a list or a map",
@@ -152,7 +154,7 @@ class TopologyCheck {
     for (const Value& item : *units) {
       const Value* name = item.find(unit);
       const auto label = name == nullptr ? std::nullopt : scalar(*name);
-      if (!label) {
+      if (!label || label->empty()) {
         error(list, unit, "each needs a name", fmt::format("add \"- {}: name\"", unit));
         continue;
       }
@@ -160,10 +162,38 @@ class TopologyCheck {
         error(*label, unit, fmt::format("{} is defined twice", quoted(*label)),
               "give it another name");
       }
+      check_unit_name(*label, unit);
       if (const auto nodes = text(item, "nodes")) check_hosts(*nodes, "nodes");
       found.push_back(&item);
     }
     return found;
+  }
+
+  void check_unit_name(const std::string& name, std::string_view key) {
+    auto problem = check_name(name);
+    if (!problem) return;
+    // What stands in the file is another text where it was written with escapes.
+    std::string written = json::to_text(Value(name));
+    written = written.substr(1, written.size() - 2);
+    if (text_.find(name) != std::string::npos) written = name;
+    if (text_.find(written) == std::string::npos) written = fmt::format("{}:", key);
+    error(written, key, std::move(problem->message), std::move(problem->advice));
+  }
+
+  // Nobody sees them, in a log or in a list of nodes.
+  void check_control(const Value& value, std::string_view key, int depth) {
+    const auto text = value.as_string();
+    const bool control = text && std::ranges::any_of(*text, [](char c) {
+                           const auto byte = static_cast<unsigned char>(c);
+                           return (byte < 0x20 && !is_conf_space(c)) || byte == 0x7f;
+                         });
+    if (control) {
+      error(fmt::format("{}:", key), key,
+            fmt::format("there is a control character in {}", quoted(*text)), "remove it");
+    }
+    if (depth > kMaxDepth) return;
+    for (const auto [name, member] : value.members()) check_control(member, name, depth + 1);
+    for (const Value& item : value) check_control(item, key, depth + 1);
   }
 
   bool check_hosts(const std::string& list, std::string_view key) {

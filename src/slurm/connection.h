@@ -24,6 +24,13 @@ class Connection {
         source_(client_),
         cache_(executor, random, source_, std::move(cache)) {}
 
+  // The same Slurm at another address, or at its first one where it was not known.
+  void move_to(http::Url server) {
+    governor_.moved();
+    client_.move_to(std::move(server));
+    cache_.moved();
+  }
+
   Client& client() { return client_; }
   Cache& cache() { return cache_; }
 

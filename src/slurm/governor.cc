@@ -299,6 +299,11 @@ net::Task<Result<Governor::Permit>> Governor::enter(Lane lane) {
   co_return Permit(state, false);
 }
 
+void Governor::moved() {
+  state_->open_until = state_->executor.now();
+  state_->backoff.reset();
+}
+
 bool Governor::open() const { return state_->is_open; }
 std::size_t Governor::limit() const { return state_->whole_limit(); }
 std::size_t Governor::under_way() const { return state_->under_way; }

@@ -60,6 +60,9 @@ class Governor {
   // Waits its turn. kTransient at once, with how long, while the circuit is open.
   net::Task<Result<Permit>> enter(Lane lane);
 
+  // Another server is behind it: where the circuit is open, the next call is the probe.
+  void moved();
+
   bool open() const;  // The circuit: nothing goes through but a probe.
   std::size_t limit() const;
   std::size_t under_way() const;

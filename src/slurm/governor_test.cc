@@ -245,6 +245,19 @@ TEST_F(GovernorTest, OneProbeAtATimeFindsOutWhetherTheServerIsBack) {
   EXPECT_EQ(governor_->limit(), 2U) << "it begins again with little";
 }
 
+TEST_F(GovernorTest, AnotherServerIsTriedAtOnce) {
+  make({.failures_to_open = 1, .open_for = minutes(1), .open_at_most = minutes(1)});
+  run(1, Outcome::kFailed);
+  start();
+  executor_.run_ready();
+  ASSERT_TRUE(seen_.back().refused);
+  governor_->moved();
+  Seen& probe = start();
+  executor_.advance(milliseconds(10));
+  EXPECT_TRUE(probe.ended);
+  EXPECT_FALSE(governor_->open());
+}
+
 TEST_F(GovernorTest, AProbeThatIsGivenUpLeavesRoomForAnother) {
   make({.failures_to_open = 1, .open_for = seconds(1)});
   run(1, Outcome::kFailed);

@@ -86,6 +86,12 @@ class ModelSlurm final : public Source {
     jobs_.changed = nodes_.changed = partitions_.changed = reservations_.changed = now_seconds();
   }
 
+  // As another server may have it, which was given all of this before we first asked the one
+  // before.
+  void changed_long_ago() {
+    jobs_.changed = nodes_.changed = partitions_.changed = reservations_.changed = 1;
+  }
+
   const std::map<std::string, Job>& all_jobs() const { return jobs_.rows; }
   const std::map<std::string, Node>& all_nodes() const { return nodes_.rows; }
   const std::map<std::string, Partition>& all_partitions() const { return partitions_.rows; }

@@ -17,6 +17,7 @@ Duration spread(Duration cost, double share) {
 Pace::Pace(PaceOptions options) : options_(options), backoff_(options.backoff) {}
 
 TimePoint Pace::due() const {
+  if (at_once_) return TimePoint();
   if (retry_) return *retry_;
   if (!ended_) return TimePoint();
   const TimePoint calm = *ended_ + interval();
@@ -28,8 +29,16 @@ void Pace::hurry(TimePoint now) {
   if (!hurried_) hurried_ = now;
 }
 
+void Pace::at_once() { at_once_ = true; }
+
+void Pace::forgive() {
+  retry_.reset();
+  backoff_.reset();
+}
+
 void Pace::began(TimePoint now) {
   began_ = now;
+  at_once_ = false;
   hurried_.reset();
   spending_ = {};
 }

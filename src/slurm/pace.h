@@ -36,6 +36,11 @@ class Pace {
   TimePoint due() const;
   // Asked for as soon as the larger share allows. Once a request that begins after this has been.
   void hurry(TimePoint now);
+  // Due now, whatever it costs and whatever failed.
+  void at_once();
+
+  // What failed is no more: what was waited for because of it is not waited for any longer.
+  void forgive();
 
   void began(TimePoint now);
   // What a request cost. A turn may make several.
@@ -55,6 +60,7 @@ class Pace {
   PaceOptions options_;
   Backoff backoff_;
   std::optional<TimePoint> began_, ended_, confirmed_, hurried_, retry_;
+  bool at_once_ = false;
   // What was asked is within the share by then. In the past where something is saved up.
   TimePoint paid_;
   Duration spending_{}, cost_{};

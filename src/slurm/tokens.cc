@@ -17,16 +17,6 @@ constexpr Duration kLookEvery = seconds(5);
 // No key or token comes near it; a path that points at something else entirely might.
 constexpr std::size_t kMaxFile = std::size_t{64} * 1024;
 
-Result<void> check_token(const Secret& token, const std::string& where) {
-  const auto fits = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (token.empty()) return fail(Code::kInvalid, where + " is empty");
-  if (!std::all_of(token.reveal().begin(), token.reveal().end(), fits)) {
-    return fail(Code::kInvalid,
-                where + " is no token: it contains spaces, line breaks or non-ASCII characters");
-  }
-  return {};
-}
-
 // A secret in a file, looked at again now and then.
 class WatchedFile {
  public:
@@ -140,6 +130,18 @@ class Given final : public TokenSource {
   Secret token_;
 };
 
+class Absent final : public TokenSource {
+ public:
+  explicit Absent(std::string why) : why_(std::move(why)) {}
+  Task<Result<Secret>> token(std::string) override { co_return fail(Code::kUnauthorized, why_); }
+  bool needs_user_header() const override { return true; }
+  bool refused(const std::string&) override { return false; }
+  std::optional<WallTime> expires(const std::string&) const override { return std::nullopt; }
+
+ private:
+  std::string why_;
+};
+
 class TokenFile final : public TokenSource {
  public:
   TokenFile(std::string path, const Clock& clock) : file_(std::move(path), clock) {}
@@ -228,6 +230,16 @@ class Asked final : public TokenSource {
 
 }  // namespace
 
+Result<void> check_token(const Secret& token, const std::string& where) {
+  const auto fits = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (token.empty()) return fail(Code::kInvalid, where + " is empty");
+  if (!std::all_of(token.reveal().begin(), token.reveal().end(), fits)) {
+    return fail(Code::kInvalid,
+                where + " is no token: it contains spaces, line breaks or non-ASCII characters");
+  }
+  return {};
+}
+
 std::shared_ptr<TokenSource> minted_tokens(Secret key, const Clock& clock, MintOptions options) {
   return std::make_shared<Minted>(std::move(key), std::nullopt, clock, options);
 }
@@ -240,6 +252,10 @@ std::shared_ptr<TokenSource> minted_tokens_from(std::string key_path, const Cloc
 
 std::shared_ptr<TokenSource> static_token(Secret token) {
   return std::make_shared<Given>(std::move(token));
+}
+
+std::shared_ptr<TokenSource> no_token(std::string why) {
+  return std::make_shared<Absent>(std::move(why));
 }
 
 std::shared_ptr<TokenSource> token_file(std::string path, const Clock& clock) {

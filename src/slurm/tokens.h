@@ -53,6 +53,12 @@ std::shared_ptr<TokenSource> token_file(std::string path, const Clock& clock);
 using TokenCallback = std::function<net::Task<Result<Secret>>(std::string user)>;
 std::shared_ptr<TokenSource> callback_tokens(TokenCallback callback, const Clock& clock);
 
+// None so far: every call fails, and says `why`.
+std::shared_ptr<TokenSource> no_token(std::string why);
+
+// kInvalid, naming `where`, for what is no token: empty, or with characters that no token has.
+Result<void> check_token(const Secret& token, const std::string& where);
+
 // One token, for whoever needs just that (the operator's Token kind, tests).
 Result<Secret> mint_token(const Secret& key, const std::string& user, WallTime now,
                           Duration lifetime);

@@ -42,6 +42,7 @@ STRICTER = (
     ("Include", "beyond the end", "what Slurm reads there is chance"),
     ("", "comes twice", "in YAML that is an error; Slurm takes one of the two"),
     ("block|switch|ring", "each needs a name", "no log and no node could name it"),
+    ("topology|block|switch|ring", "is no name", "it would be two, or none, where it is used"),
     (".*", "a quote", "a value was cut where its writer did not mean it"),
 )
 # What slurmctld stops at that no file can tell: the machine it runs on.
