@@ -1,10 +1,11 @@
 // api/cluster.h
 //
 // Cluster (v1alpha1): a Slurm that is known only by its REST address and a token, wherever it runs.
-// A value.
+// What says how it is reached is in kube/slurm_cluster.h. A value.
 #pragma once
 
 #include "api/common.h"
+#include "kube/slurm_cluster.h"
 
 namespace mainspring::api {
 
@@ -31,12 +32,7 @@ constexpr auto json_fields(json::Tag<ClusterStatus>) {
                       json::field("jobs", &T::jobs), json::field("freshness", &T::freshness));
 }
 
-struct Cluster {
-  inline static const kube::Resource kResource{"slinky.slurm.net", "v1alpha1", "clusters",
-                                               "Cluster", true};
-  kube::Meta meta;
-  std::string server;
-  std::string token_secret;  // The Secret whose key auth-token holds the token.
+struct Cluster : kube::SlurmCluster {
   ClusterStatus status;
 
   bool operator==(const Cluster&) const = default;

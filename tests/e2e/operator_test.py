@@ -59,9 +59,11 @@ class OperatorTest(ClusterCase):
     # --- the chapters
 
     def test_01_an_ordinary_user_runs_a_job_on_two_workers(self):
+        self.kill_operator_soon()
         self.assertEqual(self.slurm.run_job(), ["main-0", "main-1"])
 
     def test_02_a_batch_job_is_seen_in_accounting(self):
+        self.kill_operator_soon()
         job = self.submit("hostname", "-N2")
         self.wait_for_job(job)
         self.assertTrue(
@@ -187,6 +189,7 @@ class OperatorTest(ClusterCase):
     def test_12_uninstalling_leaves_nothing_but_the_state_of_slurmctld(self):
         self.install(*self.with_env("generation-3"))
         self.wait_until_usable(2)
+        self.kill_operator_soon()
         self.slurm.helm("uninstall", "slurm", "--namespace", NAMESPACE)
         self.slurm.kubectl("-n", NAMESPACE, "delete", "-f", str(FILES / "mariadb.yaml"))
         self.eventually(lambda: self.left_in_namespace() == [], lambda: self.left_in_namespace())
@@ -194,6 +197,15 @@ class OperatorTest(ClusterCase):
         self.assertEqual(claims, ["persistentvolumeclaim/statesave-slurm-controller-0"])
         self.slurm.helm("uninstall", "mainspring", "--namespace", SYSTEM)
         self.eventually(lambda: not self.slurm.get("pods", namespace=SYSTEM)["items"])
+        kinds = "mutatingwebhookconfigurations,validatingwebhookconfigurations,clusterroles"
+        kinds += ",clusterrolebindings"
+        left = self.slurm.kubectl("get", kinds, "-o", "name").split()
+        self.assertEqual([name for name in left if "mainspring" in name], [])
+        kinds = "deployments,services,endpointslices,configmaps,roles,rolebindings,serviceaccounts"
+        left = self.slurm.kubectl("-n", SYSTEM, "get", f"{kinds},secrets,leases", "-o", "name")
+        # The definitions are another release.
+        own = [name for name in left.split() if "helm.release.v1.mainspring-crds" not in name]
+        self.assertEqual(sorted(own), ["configmap/kube-root-ca.crt", "serviceaccount/default"])
 
     # --- the operator's death
 

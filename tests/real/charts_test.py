@@ -127,6 +127,33 @@ class OperatorChartTest(ChartsTest):
         hidden = {"key": NAMESPACE, "operator": "NotIn", "values": [*CLUSTERS_OWN, "ns"]}
         self.assertEqual(hook["namespaceSelector"], {"matchExpressions": [hidden]})
 
+    def test_deletion_in_the_foreground_is_refused_where_the_api_server_can_and_the_site_wants(
+        self,
+    ):
+        kinds = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+
+        def made(values: dict, *options: str) -> list[dict]:
+            return [o for o in render("mainspring", values, *options) if o["kind"] in kinds]
+
+        policy, binding = made({}, "--kube-version", "1.30.0")
+        self.assertEqual(binding["spec"]["policyName"], policy["metadata"]["name"])
+        self.assertEqual(binding["spec"]["validationActions"], ["Deny"])
+        rule = {"apiGroups": ["slinky.slurm.net"], "apiVersions": ["v1beta1"]}
+        rule |= {"resources": ["nodesets"], "operations": ["DELETE"], "scope": "Namespaced"}
+        self.assertEqual(policy["spec"]["matchConstraints"]["resourceRules"], [rule])
+        self.assertEqual(made({}, "--kube-version", "1.29.9"), [])
+        able = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
+        self.assertEqual(len(made({}, "--kube-version", "1.29.9", "--api-versions", able)), 2)
+        self.assertEqual(made({"nodesets": {"refuseForegroundDeletion": False}}), [])
+        # It asks no webhook, and is scoped as they are.
+        self.assertEqual(len(made({"webhook": {"enabled": False}})), 2)
+        selector = {"matchLabels": {"slurm": "yes"}}
+        values = {"webhook": {"validating": {"namespaceSelector": selector}}}
+        values["operator"] = {"namespaces": "a,b"}
+        hooks = one(render("mainspring", values), "ValidatingWebhookConfiguration")["webhooks"]
+        constraints = made(values)[0]["spec"]["matchConstraints"]
+        self.assertEqual(constraints["namespaceSelector"], hooks[0]["namespaceSelector"])
+
     def test_definitions_come_along_when_asked_for(self):
         kinds = [o["kind"] for o in render("mainspring", {"crds": {"enabled": True}})]
         self.assertEqual(kinds.count("CustomResourceDefinition"), 7)
@@ -319,6 +346,64 @@ class BridgeChartTest(ChartsTest):
             secret({"sharedConfig": {"slurmJwtKeySecret": {"name": "slurm-auth-jwt"}}}),
             ("slurm-auth-jwt", "--slurm-jwt-key-file=/var/run/secrets/slurm/jwt.key"),
         )
+
+    CLUSTER = {"name": "campus", "namespace": "slurm", "secretName": "campus-token"}
+
+    def test_a_cluster_takes_the_place_of_an_address_and_a_token(self):
+        objects = render("mainspring-bridge", {"sharedConfig": {"slurmCluster": self.CLUSTER}})
+        config = yaml.safe_load(one(objects, "ConfigMap")["data"]["config.yaml"])
+        self.assertEqual(config["slurmCluster"], {"namespace": "slurm", "name": "campus"})
+        self.assertNotIn("slurmRestApi", config)
+        pod = one(objects, "Deployment")["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        self.assertFalse([arg for arg in container["args"] if "jwt" in arg])
+        self.assertNotIn("slurm", [each["name"] for each in pod["volumes"]])
+        self.assertNotIn("slurm", [each["name"] for each in container["volumeMounts"]])
+        here = {"sharedConfig": {"slurmCluster": {**self.CLUSTER, "namespace": ""}}}
+        config = one(render("mainspring-bridge", here), "ConfigMap")["data"]["config.yaml"]
+        self.assertEqual(yaml.safe_load(config)["slurmCluster"]["namespace"], "ns")
+
+    def test_of_a_clusters_namespace_it_may_read_that_cluster_and_its_secret_alone(self):
+        name = "mainspring-bridge-slurm-bridge-cluster"
+        objects = render("mainspring-bridge", {"sharedConfig": {"slurmCluster": self.CLUSTER}})
+        role = one(objects, "Role", name)
+        self.assertEqual(role["metadata"]["namespace"], "slurm")
+        wanted = [
+            {
+                "apiGroups": ["slinky.slurm.net"],
+                "resources": ["clusters"],
+                "resourceNames": ["campus"],
+                "verbs": ["get", "list", "watch"],
+            },
+            {
+                "apiGroups": [""],
+                "resources": ["secrets"],
+                "resourceNames": ["campus-token"],
+                "verbs": ["get"],
+            },
+        ]
+        self.assertEqual(role["rules"], wanted)
+        binding = one(objects, "RoleBinding", name)
+        self.assertEqual(binding["metadata"]["namespace"], "slurm")
+        self.assertEqual(binding["roleRef"]["name"], name)
+        account = {"name": "mainspring-bridge-slurm-bridge", "namespace": "ns"}
+        self.assertEqual(binding["subjects"], [{"kind": "ServiceAccount", **account}])
+        without = [each["metadata"]["name"] for each in render("mainspring-bridge", {})]
+        self.assertNotIn(name, without)
+
+    def test_a_cluster_that_is_half_named_is_refused(self):
+        for change, words in (
+            ({"secretName": ""}, "slurmCluster.secretName: needed"),
+            ({"name": ""}, "slurmCluster.name: needed"),
+            ({"name": "Campus"}, "name"),
+            ({"namespace": "a/b"}, "namespace"),
+            ({"secret": "x"}, "secret"),
+        ):
+            wrong = {"sharedConfig": {"slurmCluster": {**self.CLUSTER, **change}}}
+            self.assertIn(words, self.refused("mainspring-bridge", wrong), change)
+        both = {"slurmCluster": self.CLUSTER, "slurmJwtKeySecret": {"name": "key"}}
+        answer = self.refused("mainspring-bridge", {"sharedConfig": both})
+        self.assertIn("exclude each other", answer)
 
     def test_without_admission_nothing_is_asked(self):
         objects = render("mainspring-bridge", {"admission": {"enabled": False}})

@@ -1,6 +1,7 @@
 """Scenarios 1 to 9 and 12 of the operator: slurmctld, its configuration and its keys."""
 
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -17,6 +18,8 @@ from operator_harness import (
 from operator_kube import Refused
 from operator_slurm import RestProxy, claims_of, is_signed_with
 
+from msdev.console import Failure  # noqa: E402  (operator_harness knows the way)
+
 ACTIVE = "controller.slinky.slurm.net/active"
 HASH = "slinky.slurm.net/slurm-config-hash"
 APPROVED = "mainspring.slurm.net/config-sync"
@@ -24,6 +27,7 @@ APPROVED = "mainspring.slurm.net/config-sync"
 
 class OperatorControllerTest(OperatorTest):
     cluster = "test-op-control"
+    slurm_lines = ("MaxNodeCount=4",)
 
     @classmethod
     def before_operator(cls):
@@ -381,6 +385,30 @@ class OperatorControllerTest(OperatorTest):
         seen = count("naps")
         self.wait(lambda: count("naps") > seen + 4, "the sidecar looks again")
         self.assertEqual(count("called"), 1)
+
+    def test_room_for_nodes_grows_by_a_reconfigure(self):
+        """What the operator relies on when it writes a larger MaxNodeCount: slurmctld takes it up
+        without a restart of its pod, and the jobs go on."""
+        self.slurm.start_worker("grow-0", "grow")
+        self.addCleanup(self.slurm.stop_worker, "grow-0")
+        self.wait(lambda: "IDLE" in self.slurm.state("grow-0"), "a worker")
+        job = self.slurm.run_job("grow-0")
+        self.addCleanup(self.slurm.cancel_all)
+        self.slurm.create_nodes("grow-[1-3]")
+        with self.assertRaises(Failure):
+            self.slurm.create_nodes("grow-4")
+        conf = self.slurm.instance.folder / "files" / "etc" / "slurm.conf"
+        text = conf.read_text()
+        self.assertIn("MaxNodeCount=4\n", text)
+        conf.write_text(text.replace("MaxNodeCount=4\n", "MaxNodeCount=8\n"))
+        self.slurm.call("reconfigure/")
+        most = lambda: re.search(  # noqa: E731
+            r"^MaxNodeCount\s*=\s*(\d+)", self.slurm.scontrol("show", "config"), re.M
+        )[1]
+        self.wait(lambda: most() == "8", lambda: f"MaxNodeCount is {most()}")
+        self.slurm.create_nodes("grow-[4-7]")
+        self.assertEqual(len(self.slurm.nodes()), 8)
+        self.assertIn("RUNNING", self.slurm.job(job)["job_state"])
 
     def test_12_a_new_jwt_key_reaches_everybody(self):
         self.controller()

@@ -19,12 +19,15 @@ from operator_harness import (
     secret,
     slinky,
 )
+from operator_kube import Refused
 
 HOME, WATCHED, OTHER = "ops", "watched", "other"
 USER = f"system:serviceaccount:{HOME}:mainspring"
 # Where an operator that is no pod listens, and how much it says, are the test's matter.
 OWN_FLAGS = ("--health-addr", "--metrics-addr", "--webhook-addr", "--log-level")
 WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+POLICIES = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+FOREGROUND = {"propagationPolicy": "Foreground"}
 KEPT = {"Secret": (), "Lease": (), "ServiceAccount": ("default",), "Service": ()}
 KEPT |= {"ConfigMap": ("kube-root-ca.crt",), "Deployment": (), "Pod": ()}
 KEPT |= {"Role": (), "RoleBinding": (), "PodDisruptionBudget": ()}
@@ -138,7 +141,7 @@ class OperatorInstallTest(OperatorTest):
             for one in self.api.all(kind, HOME)
             if one["metadata"]["name"] not in kept
         ]
-        wide = ("ClusterRole", "ClusterRoleBinding", *WEBHOOKS)
+        wide = ("ClusterRole", "ClusterRoleBinding", *WEBHOOKS, *POLICIES)
         for kind, ns in [(k, None) for k in wide] + [("Role", WATCHED), ("RoleBinding", WATCHED)]:
             for one in self.api.all(kind, ns):
                 if one["metadata"]["name"].startswith("mainspring"):
@@ -166,6 +169,10 @@ class OperatorInstallTest(OperatorTest):
             self.assertNotIn("status", self.api.get(kind, OTHER, name), f"{kind} elsewhere")
         for kind in ("Pod", "StatefulSet", "Deployment", "Service", "PodDisruptionBudget"):
             self.assertEqual(self.api.all(kind, OTHER), [], kind)
+        # Where nobody drains, nothing is held up.
+        self.api.delete("NodeSet", OTHER, "otherw", **FOREGROUND)
+        with self.assertRaises(Refused):
+            self.api.delete("NodeSet", WATCHED, "watchedw", **FOREGROUND)
         self.api.delete("NodeSet", WATCHED, "watchedw")
         self.wait(lambda: not self.api.find("NodeSet", WATCHED, "watchedw"), "it is let go")
         self.assertEqual(self.refusals(), [])

@@ -45,6 +45,16 @@ KINDS = {
         "mutatingwebhookconfigurations",
         False,
     ),
+    "ValidatingAdmissionPolicy": (
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicies",
+        False,
+    ),
+    "ValidatingAdmissionPolicyBinding": (
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+        False,
+    ),
     "Controller": (SLINKY, "controllers", True),
     "NodeSet": (SLINKY, "nodesets", True),
     "LoginSet": (SLINKY, "loginsets", True),
@@ -73,10 +83,11 @@ class Refused(AssertionError):
 
 
 def eventually(condition, what, seconds: float = PATIENCE, every: float = 0.1):
-    """The first true value of condition(), asked again until time is up; `what` may be called for
-    the story of the failure. A condition may fail by an assertion or by something that is absent.
+    """The first true value of condition(), asked again until time is up, the longer it takes the less
+    often; `what` may be called for the story of the failure. A condition may fail by an assertion or
+    by something that is absent.
     """
-    end = time.monotonic() + seconds
+    end, pause = time.monotonic() + seconds, every
     while True:
         try:
             value, trouble = condition(), ""
@@ -87,7 +98,8 @@ def eventually(condition, what, seconds: float = PATIENCE, every: float = 0.1):
         if time.monotonic() >= end:
             story = what() if callable(what) else what
             raise AssertionError(f"waited {seconds:.0f}s in vain: {story}{trouble}")
-        time.sleep(every)
+        time.sleep(pause)
+        pause = min(pause * 1.2, every * 4)
 
 
 class KubeApi:
@@ -127,6 +139,19 @@ class KubeApi:
         if answer.status >= 300:
             raise Refused(answer.status, result.get("message", ""))
         return result
+
+    def lines_of(self, path: str):
+        """The JSON lines of an answer that goes on, such as a watch's, until it ends."""
+        line = http.client.HTTPSConnection(self.address, 6443, context=self.tls, timeout=40)
+        try:
+            line.request("GET", path)
+            answer = line.getresponse()
+            if answer.status != 200:
+                raise Refused(answer.status, answer.read().decode(errors="replace"))
+            for one in answer:
+                yield json.loads(one)
+        finally:
+            line.close()
 
     @staticmethod
     def path(kind: str, ns: str | None = None, name: str = "", sub: str = "") -> str:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 from operator_kube import KubeApi, Refused
+from operator_watch import Watched
 
 from msdev.console import Failure
 
@@ -44,9 +45,11 @@ class FakeKubelet(threading.Thread):
         self.numbers = itertools.count(1)
         self.renewed = 0.0
         self.hands = ThreadPoolExecutor(8)
+        self.pods = Watched(api, "Pod", self.ended)
         self.make_node(PLANE)
 
     def run(self):
+        self.pods.start()
         while not self.ended.wait(0.1):
             try:
                 self.turn()
@@ -60,7 +63,7 @@ class FakeKubelet(threading.Thread):
 
     def turn(self):
         with self.lock:
-            pods = self.api.all("Pod")
+            pods = self.pods.all()
             registered = set(self.slurm.nodes()) if self.starting else set()
             look = lambda pod: self.look_at(pod, pods, registered)  # noqa: E731
             is_light = lambda pod: pod["metadata"]["namespace"] in self.without_slurm  # noqa: E731
@@ -210,6 +213,8 @@ class FakeKubelet(threading.Thread):
         }
         change = {"metadata": {"uid": meta["uid"]}, "status": status}
         self.api.patch("Pod", meta["namespace"], meta["name"], change, "strategic", "status")
+        # Until the watch shows it.
+        pod["status"] = pod.get("status", {}) | status
 
     def end(self, pod: dict):
         meta = pod["metadata"]

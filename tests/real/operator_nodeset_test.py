@@ -182,10 +182,18 @@ class OperatorNodeSetTest(OperatorTest):
         self.cordon_node(self.node_of(f"{name}-0"), False)
         self.cordon_node(self.node_of(f"{name}-1"), False)
         self.wait_open(f"{name}-1")
+        # And a pod that we have cordoned stays so, once the drain is an administrator's.
+        self.cordon_node(self.node_of(f"{name}-1"))
+        self.wait(lambda: self.slurm.is_draining(f"{name}-1"), "the other one is drained")
+        self.slurm.update(f"{name}-1", state="drain", reason="bad dimm")
+        seen = lambda: self.states(f"{name}-1").get("Drain")  # noqa: E731
+        self.wait(lambda: seen() == "bad dimm", lambda: f"seen: {self.states(f'{name}-1')}")
+        self.cordon_node(self.node_of(f"{name}-1"), False)
         self.stays(
-            lambda: self.slurm.is_draining(f"{name}-0")
-            and self.slurm.reason(f"{name}-0") == "bad dimm",
-            "an administrator's drain is left alone",
+            lambda: self.is_cordoned(f"{name}-1")
+            and all(self.slurm.is_draining(f"{name}-{n}") for n in range(2))
+            and {self.slurm.reason(f"{name}-{n}") for n in range(2)} == {"bad dimm"},
+            lambda: f"left alone: {self.annotations(f'{name}-1')} {self.slurm.nodes()}",
             2,
         )
 

@@ -141,6 +141,12 @@ class OperatorProtectionTest(OperatorTest):
         self.wait(lambda: active() == {name, "k8s/d"}, lambda: f"active again: {active()}")
         self.api.annotate("Node", None, node, {TOPOLOGY: None})
         self.wait(lambda: not self.annotations(pod).get(TOPOLOGY), "gone from the pod")
+        self.wait(lambda: where() == "", lambda: f"gone from Slurm: {where()}")
+        # What somebody else gives it then is not the operator's to take.
+        self.slurm.update(pod, Topology="racks:rack1")
+        self.api.annotate("Node", None, node, {FEATURES: "e"})
+        self.wait(lambda: "k8s/e" in features(), lambda: f"{features()}")
+        self.assertIn("rack1", where())
 
     def lose(self, slurm_node: str):
         """As Slurm sees a worker whose machine is gone."""
@@ -240,9 +246,9 @@ class OperatorProtectionTest(OperatorTest):
         before = uids()
         for n in range(4):
             self.ready_since(f"{name}-{n}", 600)
-        # A list without any node is not believed.
-        for node in self.slurm.nodes():
-            self.slurm.forget(node)
+        # A list without any node is not believed. All go in one call: of a list that lacks three of
+        # four the operator would rightly make one of them anew.
+        self.slurm.forget(",".join(self.slurm.nodes()))
         self.assertEqual(self.slurm.nodes(), {})
         self.stays(lambda: uids() == before, "nobody goes on the word of an empty list", 6)
         # Three of four on a list that can be believed: one at a time.

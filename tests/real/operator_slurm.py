@@ -8,6 +8,7 @@ import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -202,8 +203,8 @@ def claims_of(token: str) -> dict:
 class RestProxy(http.server.ThreadingHTTPServer):
     """Between the operator or the bridge and slurmrestd. `answers` maps the end of a path to an
     answer that it gives itself; the next request whose path has one of `loses` in it arrives and
-    is never answered; `tokens` has those that came with requests, the last one last; `own_token`
-    goes to slurmrestd in their place."""
+    is never answered; `asked` has the requests, as in "GET job/7", and `tokens` those that came with
+    them, the last one last; `own_token` goes to slurmrestd in their place."""
 
     daemon_threads = True
 
@@ -212,6 +213,7 @@ class RestProxy(http.server.ThreadingHTTPServer):
         self.target = urlsplit(target)
         self.answers: dict[str, dict] = {}
         self.loses: list[str] = []
+        self.asked: list[str] = []
         self.tokens: list[str] = []
         self.own_token = ""
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -235,6 +237,8 @@ class _Forward(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        path = re.sub(r"^/slurm/v[\d.]+/", "", urlsplit(self.path).path).rstrip("/")
+        server.asked.append(f"{self.command} {path}")
         server.tokens.append(self.headers.get("X-SLURM-USER-TOKEN", ""))
         own = next((a for end, a in server.answers.items() if end in self.path), None)
         if own is not None:

@@ -1,13 +1,10 @@
 """Login pods, slurmrestd, slurmdbd, tokens and workers that follow nodes, as the operator before us left
-them: ours starts, nothing is restarted or made anew, and they scale as any others."""
+them: ours starts, nothing is restarted or made anew, and they scale as any others. What that operator
+wrote stands here word for word, by the public contract, and is not made of anything of ours."""
 
 import hashlib
-import re
 import unittest
 
-import yaml
-
-from clusters import REPO
 from operator_harness import (
     KEYS,
     REVISION,
@@ -21,123 +18,311 @@ from operator_harness import (
 
 from msdev import slurm_conf
 
-DATA = REPO / "tests" / "data" / "operator"
 KEY = b"s" * 1024
-OURS = "mainspring.slurm.net/"
 HASH = "slinky.slurm.net/{}-hash"
-# The files that the unit tests compare with have other names for what they refer to.
-NAMES = {
-    "auth-slurm": "slurm-key",
-    "auth-jwt": "jwt-key",
-    "c-config": "slurm-config",
-    "name: c}": "name: slurm}",
-    "slurm-workers-c.slurm.": "slurm-workers-slurm.NS.",
-}
+MEMORY = {"emptyDir": {"medium": "Memory"}}
+SSHD_CONFIG = """#
+### GENERAL ###
+Include /etc/ssh/sshd_config.d/*.conf
+UsePAM yes
+X11Forwarding yes
+Subsystem sftp internal-sftp
+"""
+EXTRA_SSHD_CONFIG = """#
+### EXTRA CONFIG ###
+PermitRootLogin no
+"""
+SLURMDBD_CONF = """#
+### GENERAL ###
+DbdHost=acct-accounting-0
+DbdPort=6819
+SlurmUser=slurm
+#
+### PLUGINS & PARAMETERS ###
+AuthType=auth/slurm
+AuthAltTypes=auth/jwt
+AuthAltParameters=jwt_key=/etc/slurm/jwt.key,jwks=/etc/slurm/jwks.json
+AuthInfo=use_client_ids
+#
+### STORAGE ###
+StorageType=accounting_storage/mysql
+StorageHost=mariadb
+StoragePort=3306
+StorageUser=slurm
+StorageLoc=slurm_acct_db
+StoragePass=secret
+#
+### LOGGING ###
+LogFile=/dev/null
+#
+### EXTRA CONFIG ###
+PurgeJobAfter=12month
+"""
 
 
 def sha(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def with_numbers(value):
-    """YAML 1.1 has no 0o600."""
-    if isinstance(value, dict):
-        return {key: with_numbers(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [with_numbers(one) for one in value]
-    is_octal = isinstance(value, str) and re.fullmatch(r"0o[0-7]+", value)
-    return int(value[2:], 8) if is_octal else value
-
-
 def template_of(workload: dict) -> dict:
     return workload["spec"]["template"]
 
 
-def pod_of(workload: dict) -> dict:
-    return template_of(workload)["spec"]
+def labels_of(app: str, component: str, instance: str) -> dict:
+    names = {"name": app, "component": component, "instance": instance}
+    return {f"app.kubernetes.io/{key}": value for key, value in names.items()}
+
+
+def selector_of(labels: dict) -> dict:
+    return {key: labels[key] for key in ("app.kubernetes.io/name", "app.kubernetes.io/instance")}
+
+
+def files_of(kind: str, name: str, *files: str, **modes: int) -> dict:
+    """A source of a projected volume: keys that are files of the same names."""
+    items = [{"key": one, "path": one, **modes} for one in files]
+    return {kind: {"name": name, "items": items}}
+
+
+def projected(name: str, *sources: dict, mode: int = 0o600) -> dict:
+    return {"name": name, "projected": {"defaultMode": mode, "sources": list(sources)}}
+
+
+def run_as(number: int) -> dict:
+    return {"runAsNonRoot": True, "runAsUser": number, "runAsGroup": number}
+
+
+def mounted_file(volume: str, path: str) -> dict:
+    file = path.rpartition("/")[2]
+    return {"name": volume, "mountPath": path, "subPath": file, "readOnly": True}
 
 
 class OperatorTakeOverKindsTest(OperatorTest):
     cluster = "test-op-took-over"
     with_operator = False
 
-    def load(self, path: str) -> dict:
-        """The first object of a file, in this namespace."""
-        text = (DATA / path).read_text()
-        for name, here in NAMES.items():
-            text = text.replace(name, here.replace("NS", self.ns))
-        found = with_numbers(next(yaml.safe_load_all(text)))
-        found["metadata"]["namespace"] = self.ns
-        return found
+    def made(self, kind: str, name: str, owner: dict, labels: dict, **more) -> dict:
+        version = "apps/v1" if kind in ("Deployment", "StatefulSet") else "v1"
+        meta = {"name": name, "namespace": self.ns, "labels": labels}
+        meta["ownerReferences"] = [self.reference(owner)]
+        meta |= more.pop("metadata", {})
+        return {"apiVersion": version, "kind": kind, "metadata": meta, **more}
 
-    def made_by_upstream(self, path: str, owner: dict, hashes: dict[str, str] | None = None):
-        """What our operator would write, without what only ours does: `hashes` are upstream's."""
-        found = self.load(path)
-        found["metadata"]["ownerReferences"][0]["uid"] = owner["metadata"]["uid"]
-        marks = found["metadata"].get("annotations", {})
-        found["metadata"]["annotations"] = {k: v for k, v in marks.items() if OURS not in k}
-        if hashes is not None:
-            annotations = template_of(found)["metadata"]["annotations"]
-            own = {k: v for k, v in annotations.items() if not k.endswith("-hash")}
-            named = {HASH.format(k): v for k, v in hashes.items()}
-            template_of(found)["metadata"]["annotations"] = own | named
-        return found
+    def service(self, name: str, owner: dict, labels: dict, app: str, port: int, **more) -> dict:
+        ports = [{"name": app, "port": port, "protocol": "TCP", "targetPort": app}]
+        labels = {**labels, **more}
+        return self.made(
+            "Service", name, owner, labels, spec={"selector": selector_of(labels), "ports": ports}
+        )
+
+    @staticmethod
+    def workload(labels: dict, template: dict, **more) -> dict:
+        own = {"revisionHistoryLimit": 0, "selector": {"matchLabels": selector_of(labels)}}
+        return {**own, "template": template, **more}
 
     def upstream_restapi(self):
-        """Without the readiness probe of the file, of which upstream makes what no server takes."""
-        spec = self.load("restapi/input.yaml")
-        del spec["spec"]["slurmrestd"]["readinessProbe"]
-        owner = self.api.create(spec)
-        deployment = self.made_by_upstream("restapi/deployment.yaml", owner, hashes={})
-        del pod_of(deployment)["containers"][0]["readinessProbe"]["periodSeconds"]
-        self.api.create(self.made_by_upstream("restapi/service.yaml", owner), deployment)
+        """No hash of keys or files stood in its template."""
+        spec = {"controllerRef": {"name": "slurm"}, "replicas": 2, "service": {"port": 80}}
+        spec["slurmrestd"] = {"image": "slurmrestd:26.05", "args": ["-vv"]}
+        object_ = slinky("RestApi", self.ns, "rest", spec)
+        object_["metadata"]["annotations"] = {"example.com/owner": "hpc"}
+        owner = self.api.create(object_)
+        labels = labels_of("slurmrestd", "restapi", "rest")
+        port = {"tcpSocket": {"port": 6820}}
+        alive = {**port, "failureThreshold": 6, "periodSeconds": 10}
+        container = {
+            "name": "slurmrestd",
+            "image": "slurmrestd:26.05",
+            "args": ["-s", "openapi/slurmctld", "-vv", "0.0.0.0:6820"],
+            "env": [
+                {"name": "SLURM_JWT", "value": "daemon"},
+                {
+                    "name": "SLURMRESTD_SECURITY",
+                    "value": "disable_unshare_files,disable_unshare_sysv",
+                },
+            ],
+            "ports": [{"name": "slurmrestd", "containerPort": 6820, "protocol": "TCP"}],
+            "startupProbe": alive,
+            "livenessProbe": alive,
+            "readinessProbe": port,
+            "securityContext": run_as(65534),
+            "volumeMounts": [{"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True}],
+        }
+        etc = projected(
+            "slurm-etc",
+            files_of("configMap", "slurm-config", "slurm.conf"),
+            files_of("secret", "slurm-key", "slurm.key"),
+        )
+        pod = {
+            "automountServiceAccountToken": False,
+            "containers": [container],
+            "securityContext": {**run_as(65534), "fsGroup": 65534},
+            "volumes": [etc],
+        }
+        notes = {"example.com/owner": "hpc"}
+        default = {"kubectl.kubernetes.io/default-container": "slurmrestd"}
+        template = {
+            "metadata": {"labels": labels, "annotations": {**notes, **default}},
+            "spec": pod,
+        }
+        self.api.create(
+            self.service("rest-restapi", owner, labels, "slurmrestd", 80),
+            self.made(
+                "Deployment", "rest-restapi", owner, labels, metadata={"annotations": notes},
+                spec=self.workload(labels, template, replicas=2),
+            ),
+        )  # fmt: skip
 
     def upstream_accounting(self):
-        """The template's metadata was not handed on to the pods."""
-        spec = self.load("accounting/input.yaml")
-        del spec["spec"]["template"]["spec"]
-        owner = self.api.create(spec)
-        conf = (DATA / "accounting" / "slurmdbd.conf").read_bytes()
-        keys = {"slurm-key": sha(KEY), "jwt-key": sha(self.slurm.key)}
-        stateful_set = self.made_by_upstream(
-            "accounting/statefulset.yaml", owner, {"slurmdbd-conf": sha(conf), **keys}
+        """The template's metadata was on the StatefulSet and not handed on to the pods."""
+        storage = {"host": "mariadb", "username": "slurm"}
+        storage["passwordKeyRef"] = {"name": "mariadb", "key": "password"}
+        notes = {"example.com/scrape": "true"}
+        spec = {
+            **KEYS,
+            "jwksKeyRef": {"name": "idp", "key": "keys.json"},
+            "storageConfig": storage,
+            "extraConf": "PurgeJobAfter=12month",
+            "slurmdbd": {"image": "slurmdbd:26.05", "resources": {"requests": {"cpu": "100m"}}},
+            "template": {"metadata": {"annotations": notes}},
+            "service": {"metadata": {"labels": {"exposed": "inside"}}},
+        }
+        object_ = slinky("Accounting", self.ns, "acct", spec)
+        object_["metadata"]["labels"] = {"team": "hpc"}
+        owner = self.api.create(object_)
+        labels = {**labels_of("slurmdbd", "accounting", "acct"), "team": "hpc"}
+        container = {
+            "name": "slurmdbd",
+            "image": "slurmdbd:26.05",
+            "resources": {"requests": {"cpu": "100m"}},
+            "ports": [{"name": "slurmdbd", "containerPort": 6819, "protocol": "TCP"}],
+            "readinessProbe": {"tcpSocket": {"port": 6819}},
+            "securityContext": run_as(401),
+            "volumeMounts": [
+                {"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True},
+                {"name": "run", "mountPath": "/run"},
+            ],
+        }
+        keys = {"configMap": {"name": "idp", "items": [{"key": "keys.json", "path": "jwks.json"}]}}
+        etc = projected(
+            "slurm-etc",
+            files_of("secret", "acct-accounting", "slurmdbd.conf"),
+            files_of("secret", "slurm-key", "slurm.key"),
+            files_of("secret", "jwt-key", "jwt.key"),
+            keys,
         )
-        del pod_of(stateful_set)["priorityClassName"]
-        del template_of(stateful_set)["metadata"]["annotations"]["example.com/scrape"]
-        service = self.made_by_upstream("accounting/service.yaml", owner)
-        files = secret(self.ns, "acct-accounting", {"slurmdbd.conf": conf})
-        files["metadata"] |= {k: service["metadata"][k] for k in ("labels", "ownerReferences")}
+        pod = {
+            "automountServiceAccountToken": False,
+            "containers": [container],
+            "securityContext": {**run_as(401), "fsGroup": 401},
+            "volumes": [etc, {"name": "run", **MEMORY}],
+        }
+        annotations = {
+            "kubectl.kubernetes.io/default-container": "slurmdbd",
+            HASH.format("slurmdbd-conf"): sha(SLURMDBD_CONF.encode()),
+            HASH.format("slurm-key"): sha(KEY),
+            HASH.format("jwt-key"): sha(self.slurm.key),
+        }
+        template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod}
+        more = {"podManagementPolicy": "Parallel", "serviceName": "acct-accounting", "replicas": 1}
+        conf = secret(self.ns, "", {"slurmdbd.conf": SLURMDBD_CONF.encode()})["data"]
         self.api.create(
             secret(self.ns, "mariadb", {"password": b"secret"}),
             config_map(self.ns, "idp", {"keys.json": "{}"}),
-            files,
-            service,
-            stateful_set,
-        )
+            self.made("Secret", "acct-accounting", owner, labels, data=conf),
+            self.service("acct-accounting", owner, labels, "slurmdbd", 6819, exposed="inside"),
+            self.made(
+                "StatefulSet", "acct-accounting", owner, labels, metadata={"annotations": notes},
+                spec=self.workload(labels, template, **more),
+            ),
+        )  # fmt: skip
 
-    def upstream_loginset(self):
-        """The user's SACKD_OPTIONS stood in the place of the operator's own."""
-        self.api.create(secret(self.ns, "sssd", {"sssd.conf": b"[sssd]\n"}))
-        owner = self.api.create(self.load("loginset/input.yaml"))
-        config = self.made_by_upstream("loginset/ssh-config.yaml", owner)
-        names = [f"ssh_host_{k}_key{p}" for k in ("ecdsa", "ed25519", "rsa") for p in ("", ".pub")]
-        keys = {name: name.encode() for name in names}
-        host_keys = secret(self.ns, "login-ssh-host-keys", keys) | {"immutable": True}
-        host_keys["metadata"] |= {k: config["metadata"][k] for k in ("labels", "ownerReferences")}
-        deployment = self.made_by_upstream(
-            "loginset/deployment.yaml",
-            owner,
-            {
-                "ssh-host-keys": sha(b"".join(keys.values())),
-                "sshd-conf": sha(config["data"]["sshd_config"].encode()),
-                "sssd-conf": sha(b"[sssd]\n"),
-            },
+    def upstream_loginset(self, name: str, options: str, **login):
+        """`options`: of sackd. The user's stood in the place of the operator's own."""
+        spec = {
+            "controllerRef": {"name": "slurm"},
+            "replicas": 1,
+            "rootSshAuthorizedKeys": "ssh-ed25519 AAAA admin",
+            "extraSshdConfig": "PermitRootLogin no",
+            "sssdConfRef": {"name": "sssd", "key": "sssd.conf"},
+            "strategy": {"type": "Recreate"},
+            "login": {"image": "login:26.05", **login},
+            "initconf": {"image": "login:26.05"},
+            "template": {"spec": {"nodeSelector": {"role": "login"}}},
+        }
+        owner = self.api.create(slinky("LoginSet", self.ns, name, spec))
+        labels = labels_of("login", "login", name)
+        sshd = SSHD_CONFIG + EXTRA_SSHD_CONFIG
+        files = [f"ssh_host_{k}_key{p}" for k in ("rsa", "ed25519", "ecdsa") for p in ("", ".pub")]
+        keys = {file: file.encode() for file in sorted(files)}
+        etc = {"name": "slurm-etc", "mountPath": "/etc/slurm", "readOnly": True}
+        container = {
+            "name": "login",
+            "image": "login:26.05",
+            "env": [{"name": "SACKD_OPTIONS", "value": options}],
+            "ports": [{"name": "login", "containerPort": 22, "protocol": "TCP"}],
+            "readinessProbe": {"exec": {"command": ["test", "-S", "/run/slurm/sack.socket"]}},
+            "volumeMounts": [
+                etc,
+                {"name": "sackd-dir", "mountPath": "/run/slurm"},
+                *(mounted_file("ssh-host-keys", f"/etc/ssh/{file}") for file in files),
+                mounted_file("ssh-config", "/etc/ssh/sshd_config"),
+                mounted_file("ssh-config", "/root/.ssh/authorized_keys"),
+                mounted_file("sssd-conf", "/etc/sssd/sssd.conf"),
+            ],
+        }
+        first = {
+            "name": "initconf",
+            "image": "login:26.05",
+            "env": [{"name": "SLURM_USER", "value": "slurm"}],
+            "command": ["sh", "-c", "cp /mnt/slurm/* /mnt/etc/slurm"],
+            "volumeMounts": [
+                {"name": "slurm-etc", "mountPath": "/mnt/etc/slurm"},
+                {"name": "slurm-config", "mountPath": "/mnt/slurm", "readOnly": True},
+            ],
+        }
+        items = [
+            {"key": file, "path": file, "mode": 0o644 if ".pub" in file else 0o600}
+            for file in files
+        ]
+        host_keys = {"secret": {"name": f"{name}-ssh-host-keys", "items": items}}
+        config = files_of(
+            "configMap", f"{name}-ssh-config", "sshd_config", "authorized_keys", mode=0o600
         )
-        pod = pod_of(deployment)
-        pod["containers"][0]["env"][0]["value"] = "--disable-reconfig"
-        pod["initContainers"][0]["command"] = ["sh", "-c", "cp /mnt/slurm/* /mnt/etc/slurm"]
-        service = self.made_by_upstream("loginset/service.yaml", owner)
-        self.api.create(config, host_keys, service, deployment)
+        pod = {
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "dnsConfig": {"searches": [f"slurm-workers-slurm.{self.ns}.svc.cluster.local"]},
+            "nodeSelector": {"role": "login"},
+            "initContainers": [first],
+            "containers": [container],
+            "volumes": [
+                {"name": "slurm-etc", **MEMORY},
+                {"name": "sackd-dir", **MEMORY},
+                projected("slurm-config", files_of("secret", "slurm-key", "slurm.key")),
+                projected("ssh-host-keys", host_keys),
+                projected("ssh-config", config),
+                projected("sssd-conf", files_of("secret", "sssd", "sssd.conf", mode=0o600)),
+            ],
+        }
+        annotations = {
+            "kubectl.kubernetes.io/default-container": "login",
+            HASH.format("ssh-host-keys"): sha(b"".join(keys.values())),
+            HASH.format("sshd-conf"): sha(sshd.encode()),
+            HASH.format("sssd-conf"): sha(b"[sssd]\n"),
+        }
+        template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod}
+        texts = {"sshd_config": sshd}
+        texts["authorized_keys"] = "#\n### SLINKY ###\nssh-ed25519 AAAA admin\n"
+        data = secret(self.ns, "", keys)["data"]
+        more = {"replicas": 1, "strategy": {"type": "Recreate"}}
+        self.api.create(
+            self.made("ConfigMap", f"{name}-ssh-config", owner, labels, data=texts),
+            self.made("Secret", f"{name}-ssh-host-keys", owner, labels, data=data, immutable=True),
+            self.service(name, owner, labels, "login", 22),
+            self.made(
+                "Deployment", name, owner, labels, spec=self.workload(labels, template, **more)
+            ),
+        )
 
     def upstream_token(self):
         """The Secret was owned by the one with the key."""
@@ -238,10 +423,18 @@ class OperatorTakeOverKindsTest(OperatorTest):
         self.api.create(controller(self.ns))
         self.upstream_restapi()
         self.upstream_accounting()
-        self.upstream_loginset()
+        self.api.create(secret(self.ns, "sssd", {"sssd.conf": b"[sssd]\n"}))
+        # Which address it gave of its own was not the same in all releases.
+        server = f"--conf-server slurm-controller-0.slurm-controller-internal.{self.ns}:6817"
+        self.upstream_loginset("plain", server)
+        users = {"name": "SACKD_OPTIONS", "value": "--disable-reconfig"}
+        self.upstream_loginset("login", users["value"], env=[users])
         self.upstream_token()
-        self.wait_running(4)
-        workloads = {"Deployment": ("rest-restapi", "login"), "StatefulSet": ("acct-accounting",)}
+        self.wait_running(5)
+        workloads = {
+            "Deployment": ("rest-restapi", "login", "plain"),
+            "StatefulSet": ("acct-accounting",),
+        }
         templates = lambda: {  # noqa: E731
             name: template_of(self.api.get(kind, self.ns, name))
             for kind, names in workloads.items()
@@ -250,12 +443,13 @@ class OperatorTakeOverKindsTest(OperatorTest):
         tokens = lambda: self.api.get("Secret", self.ns, "robot-jwt-alice")  # noqa: E731
         before, found, token = self.everything(), templates(), tokens()
         self.take_over()
-        for kind, name in {
-            "RestApi": "rest",
-            "Accounting": "acct",
-            "LoginSet": "login",
-            "Token": "robot",
-        }.items():
+        for kind, name in (
+            ("RestApi", "rest"),
+            ("Accounting", "acct"),
+            ("LoginSet", "login"),
+            ("LoginSet", "plain"),
+            ("Token", "robot"),
+        ):
             self.wait(lambda: self.ready(kind, name), f"{kind} is at work")
         self.assert_lives_on(before)
         self.maxDiff = None
@@ -266,7 +460,7 @@ class OperatorTakeOverKindsTest(OperatorTest):
         # From here on they are like any others.
         for kind, name in ("RestApi", "rest"), ("LoginSet", "login"):
             self.api.spec(kind, self.ns, name, replicas=3)
-        self.wait_running(1 + 3 + 3 + 1)  # slurmctld is new here.
+        self.wait_running(1 + 3 + 3 + 1 + 1)  # slurmctld is new here.
         self.assert_lives_on(before)
         self.assertEqual(templates(), found)
 

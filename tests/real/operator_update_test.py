@@ -166,14 +166,19 @@ class OperatorUpdateTest(OperatorTest):
         self.wait(lambda: set(self.by_node()) == set(nodes), lambda: f"{self.by_node().keys()}")
         self.assertEqual(self.by_node()[nodes[3]]["spec"]["hostname"], f"{self.ns}-n3")
         self.wait_idle(name, 4)
+        pod = self.by_node()[nodes[0]]["metadata"]["name"]
+        self.kubelet.lingering.add(pod)
         self.api.patch("Node", None, nodes[0], {"metadata": {"labels": {OURS: None}}})
         self.addCleanup(self.api.delete, "Node", None, nodes[0])
         self.wait(lambda: nodes[0] not in self.by_node(), "a node without the label has no worker")
-        # The pod says so while it ends.
-        self.wait(
-            lambda: "DOWN" in self.slurm.state(nodes[0]),
-            lambda: f"its Slurm node is down: {self.slurm.state(nodes[0])}",
+        # It was drained first; that it is down is what its preStop says, which has not run.
+        state, reason = self.slurm.state(nodes[0]), self.slurm.reason(nodes[0])
+        self.assertIn("DRAIN", state)
+        self.assertNotIn("DOWN", state)
+        self.assertEqual(
+            reason, f"slurm-operator: Pod ({self.ns}/{pod}) is pending termination for misplaced"
         )
+        self.kubelet.lingering.clear()
         override = {f"{PREFIX}hostname-override": f"{self.ns}-other"}
         self.api.annotate("Node", None, nodes[1], override)
         self.wait(

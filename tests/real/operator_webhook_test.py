@@ -22,6 +22,7 @@ from operator_kubelet import OURS
 CONFIGURATION = "mainspring"
 CONFIG_OF = "mainspring.slurm.net/config-of"
 TOPOLOGY = "topology.slinky.slurm.net/spec"
+FOREGROUND = {"propagationPolicy": "Foreground"}
 
 
 class OperatorWebhookTest(OperatorTest):
@@ -45,6 +46,8 @@ class OperatorWebhookTest(OperatorTest):
                 for hook in one["webhooks"]:
                     cls.paths.add(path := hook["clientConfig"]["service"]["path"])
                     hook["clientConfig"] = {"url": url + path}
+                cls.api.create(one)
+            elif one["kind"].startswith("ValidatingAdmissionPolicy"):
                 cls.api.create(one)
 
     @classmethod
@@ -273,6 +276,92 @@ class OperatorWebhookTest(OperatorTest):
         ):
             with self.subTest(conf):
                 self.refused(nodeset(self.ns, "n", extraConf=conf), "extraConf")
+        tree = "- topology: t\n  tree:\n    switches:\n    - switch: {}\n      nodes: n1\n"
+        for number, name in enumerate(('"x\\nSlurmctldHost=evil"', "a b", "'a,b'", "'s[1-2]'")):
+            with self.subTest(name):
+                files = config_map(self.ns, f"files{number}", {"topology.yaml": tree.format(name)})
+                self.api.create(files)
+                refs = {"configFileRefs": [{"name": f"files{number}"}]}
+                self.refused(controller(self.ns, **refs), "topology.yaml:4", "switch", "is no name")
+
+    def bare(self, name: str, *finalizers: str, **spec) -> str:
+        """A NodeSet without a Slurm, that goes when the test says so."""
+        made = nodeset(self.ns, name, replicas=0, **spec)
+        made["metadata"]["finalizers"] = ["test/kept", *finalizers]
+        self.api.create(made)
+        return name
+
+    def deleted(self, name: str, **options) -> list[str]:
+        """The finalizers that it has then."""
+        self.api.delete("NodeSet", self.ns, name, **options)
+        left = self.api.get("NodeSet", self.ns, name)["metadata"]
+        self.assertTrue(left["deletionTimestamp"])
+        return left["finalizers"]
+
+    def not_deleted(self, name: str, **options):
+        before = self.api.get("NodeSet", self.ns, name)["metadata"]
+        with self.assertRaises(Refused) as caught:
+            self.api.delete("NodeSet", self.ns, name, **options)
+        self.assertEqual(caught.exception.status, 403)
+        for word in f"{self.ns}/{name}", "--cascade=background", "spec.deletion.policy":
+            self.assertIn(word, caught.exception.message)
+        after = self.api.get("NodeSet", self.ns, name)["metadata"]
+        for field in "deletionTimestamp", "finalizers":
+            self.assertEqual(after.get(field), before.get(field))
+
+    def wait_for_the_policy(self):
+        """The API server takes up policies in its own time."""
+
+        def refuses() -> bool:
+            try:
+                self.api.delete("NodeSet", self.ns, "early", **FOREGROUND, dryRun=["All"])
+            except Refused as refused:
+                return refused.status == 403
+            return False
+
+        self.bare("early")
+        self.wait(refuses, "deletion in the foreground is refused")
+
+    def test_39f_no_job_ends_by_a_deletion_in_the_foreground(self):
+        self.wait_for_the_policy()
+        name = self.cluster_of(1)
+        (worker,) = before = self.uids()
+        job = self.slurm.run_job(worker)
+        self.not_deleted(name, **FOREGROUND)
+        # One that goes already: its workers are only being drained.
+        self.assertNotIn("foregroundDeletion", self.deleted(name))
+        self.not_deleted(name, **FOREGROUND)
+        self.wait(lambda: self.slurm.is_draining(worker), "the worker is drained")
+        self.stays(lambda: self.uids() == before, "its pod stays")
+        self.assertIn("RUNNING", self.slurm.job(job)["job_state"])
+        self.slurm.cancel(job)
+        self.wait(lambda: not self.api.find("NodeSet", self.ns, name), "it goes after the job")
+
+    def test_39g_all_other_deletions_are_as_ever(self):
+        self.wait_for_the_policy()
+        for name, options in {
+            "silent": {},
+            "background": {"propagationPolicy": "Background"},
+            "orphan": {"propagationPolicy": "Orphan"},
+            "older": {"orphanDependents": False},
+        }.items():
+            with self.subTest(name):
+                self.assertNotIn("foregroundDeletion", self.deleted(self.bare(name), **options))
+        # Whoever put this finalizer there: a deletion that says nothing would be one in the foreground.
+        marked = self.bare("marked", "foregroundDeletion")
+        self.not_deleted(marked)
+        background = {"propagationPolicy": "Background"}
+        self.assertNotIn("foregroundDeletion", self.deleted(marked, **background))
+        self.not_deleted(
+            self.bare("slow", deletion={"policy": "Drain", "deadline": "1h"}), **FOREGROUND
+        )
+        at_once = self.bare("at-once", deletion={"policy": "Immediate"})
+        self.deleted(at_once, **FOREGROUND)
+        self.deleted(at_once, **FOREGROUND)
+        self.bare("last")
+        self.api.delete("Namespace", None, self.ns)
+        going = lambda: self.api.get("NodeSet", self.ns, "last")["metadata"]["deletionTimestamp"]
+        self.wait(going, "the namespace's contents go with it")
 
     def test_40_an_operator_for_one_namespace(self):
         """And two that take turns: the second goes on where the first was killed, and no pod is made

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sim/custom_kind.h"
 #include "sim/operator_controller_scene.h"
 
 namespace mainspring::op {
@@ -194,6 +195,52 @@ TEST_F(ControllerSyncTest, KeepsTheNamesOfSeveralSlurmctldResolvable) {
   EXPECT_FALSE(kube_.find(kube::Service::kResource, "hpc", "slurm-controller-0"));
   EXPECT_FALSE(kube_.find(kube::Service::kResource, "hpc", "slurm-controller-1"));
   EXPECT_FALSE(kube_.find(build::kEndpointSlices, "hpc", "slurm-controller-names"));
+}
+
+TEST_F(ControllerSyncTest, AServiceMonitorComesWithItsKindAndGoesWhenNobodyWantsIt) {
+  const kube::Resource monitors{"monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor",
+                                true};
+  const auto monitor = [&] { return kube_.find(monitors, "hpc", "slurm-controller"); };
+  const auto writes = [&] {
+    return std::count_if(wire_.writes.begin(), wire_.writes.end(), [](const std::string& line) {
+      return line.find("/servicemonitors/") != std::string::npos;
+    });
+  };
+  add_controller(", metrics: {enabled: true, serviceMonitor: {enabled: true}}");
+  start();
+  // Without the Prometheus operator nobody complains, and nobody tries all the time.
+  executor_.advance(minutes(8));
+  EXPECT_THAT(condition("Degraded"), testing::StartsWith("False"));
+  EXPECT_EQ(writes(), 1);
+  sim::serve_kind(kube_, monitors);
+  executor_.advance(minutes(3));
+  ASSERT_TRUE(monitor());
+  EXPECT_EQ(text_at(*monitor(), "/metadata/ownerReferences/0/name"), "slurm");
+  EXPECT_EQ(text_at(*monitor(), "/spec/endpoints/0/port"), "slurmctld");
+  const auto made = writes();
+  executor_.advance(minutes(20));
+  EXPECT_EQ(writes(), made);
+  const auto want = [&](const char* value) {
+    patch(api::Controller::kResource, "slurm",
+          fmt::format("{{spec: {{metrics: {{serviceMonitor: {{enabled: {}}}}}}}}}", value));
+    executor_.advance(minutes(1));
+  };
+  want("false");
+  EXPECT_FALSE(monitor());
+  want("true");
+  ASSERT_TRUE(monitor());
+  // There is no cache of it, so it takes a while to see that it is gone.
+  http::Request gone;
+  gone.method = http::Method::kDelete;
+  gone.url = *http::Url::parse("https://x" + monitors.path("hpc", "slurm-controller"));
+  ASSERT_EQ(kube_.answer(gone).status, 200);
+  executor_.advance(minutes(11));
+  ASSERT_TRUE(monitor());
+  // What somebody has made his own is not ours to remove.
+  patch(monitors, "slurm-controller", "{metadata: {ownerReferences: null}}");
+  want("false");
+  EXPECT_TRUE(monitor());
+  EXPECT_THAT(condition("Degraded"), testing::StartsWith("False"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // what happened.
 #include <cstdlib>
 
+#include "base/seeds_testing.h"
 #include "sim/operator_scenario.h"
 
 namespace mainspring::sim {
@@ -254,7 +255,8 @@ template <class What>
 void run_seeds(std::uint64_t usual, int steps, Duration pause) {
   const std::uint64_t only = from_environment("MAINSPRING_SIM_SEED", 0);
   const std::uint64_t first = only != 0 ? only : from_environment("MAINSPRING_SIM_FIRST", 1);
-  const std::uint64_t count = only != 0 ? 1 : from_environment("MAINSPRING_SIM_SEEDS", usual);
+  const std::uint64_t count =
+      only != 0 ? 1 : from_environment("MAINSPRING_SIM_SEEDS", seeds(usual));
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     What scenario(seed);
     const std::string wrong = scenario.play(steps, pause);

@@ -2,7 +2,7 @@
 // told to the whole operator.
 #include <gmock/gmock.h>
 
-#include "sim/operator_scenario.h"
+#include "sim/operator_story.h"
 
 namespace mainspring::sim {
 namespace {
@@ -13,77 +13,7 @@ using ::testing::Not;
 const std::string kBudget =
     "/apis/policy/v1/namespaces/slurm/poddisruptionbudgets/slurm-workers-pdb-c";
 
-class OperatorRules : public ::testing::Test {
- protected:
-  // A NodeSet on the nodes of pool a; `more` is JSON of further fields of its spec.
-  void begin(int replicas, const std::string& more = "") {
-    const auto made = world.kubectl(
-        Method::kPost, kSets.substr(0, kSets.size() - 1),
-        fmt::format(R"({{"apiVersion":"slinky.slurm.net/v1beta1","kind":"NodeSet",)"
-                    R"("metadata":{{"name":"gpu"}},"spec":{{"controllerRef":{{"name":"c"}},)"
-                    R"("replicas":{},"slurmd":{{"image":"i"}},"logfile":{{"image":"i"}},)"
-                    R"("template":{{"spec":{{"nodeSelector":{{"pool":"a"}}}}}}{}}}}})",
-                    replicas, more));
-    ASSERT_EQ(made.status, 201) << made.body;
-    world.heal();
-    pass(minutes(2));
-    ASSERT_EQ(condition("Ready"), "True AllAvailable") << world.safety.account();
-  }
-  void pass(Duration time) {
-    world.pass(time, [] {});
-    EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
-  }
-  void spec(const std::string& json) {
-    const auto done =
-        world.kubectl(Method::kPatch, kSets + "gpu", fmt::format(R"({{"spec":{}}})", json));
-    ASSERT_EQ(done.status, 200) << done.body;
-  }
-  void cordon_node_of(const std::string& pod, bool cordon) {
-    world.kubectl(Method::kPatch, kNodes + std::string(text_at(*find(pod), "/spec/nodeName")),
-                  fmt::format(R"({{"spec":{{"unschedulable":{}}}}})", cordon));
-  }
-
-  Object find(const std::string& pod) { return world.api.storage().get("pods", "slurm/" + pod); }
-  std::size_t pods() { return world.pods_of(*world.nodeset("gpu")).size(); }
-  std::string image_of(const std::string& pod) {
-    return std::string(text_at(*find(pod), "/spec/containers/0/image"));
-  }
-  bool drained(const std::string& node) { return world.slurm.model().node(node)->drain; }
-  // "True AllAvailable": status and reason.
-  std::string condition(std::string_view type) {
-    const Object set = world.nodeset("gpu");
-    const json::Value* const all = set ? set->at_pointer("/status/conditions") : nullptr;
-    for (const json::Value& one : all == nullptr ? json::Value::array() : *all) {
-      if (text_at(one, "/type") != type) continue;
-      return fmt::format("{} {}", text_at(one, "/status"), text_at(one, "/reason"));
-    }
-    return "";
-  }
-  // Whether an event with that reason says that text.
-  bool told(std::string_view reason, std::string_view text) {
-    const auto& all = world.api.storage().all("events.events.k8s.io");
-    return std::any_of(all.begin(), all.end(), [&](const auto& each) {
-      return text_at(*each.second, "/reason") == reason &&
-             text_at(*each.second, "/note").find(text) != std::string_view::npos;
-    });
-  }
-  std::string slurm_conf() {
-    const Object map = world.api.storage().get("configmaps", "slurm/c-config");
-    return std::string(text_at(*map, "/data/slurm.conf"));
-  }
-  std::uint32_t run_job(const std::string& node, const std::string& partition = "all") {
-    // slurmctld would have found it in the files that this Slurm does not read.
-    if (partition != "all") {
-      EXPECT_FALSE(world.slurm.model().create_partition({.name = partition, .names = {node}}));
-    }
-    SlurmJob job{.partition = partition, .required = {node}};
-    EXPECT_FALSE(world.slurm.model().submit(job));
-    pass(seconds(5));
-    return job.id;
-  }
-
-  OperatorWorld world{3};
-};
+class OperatorRules : public OperatorStory {};
 
 TEST_F(OperatorRules, APodThatCannotBeMadeKeepsNobodyElse) {
   begin(3, R"(,"updateStrategy":{"rollingUpdate":{"maxUnavailable":2}})");
@@ -359,6 +289,52 @@ TEST_F(OperatorRules, AWorkerIsNotMadeOnAClaimThatGoesAndKeepsNobodyWaiting) {
   EXPECT_NE(find("gpu-1"), nullptr);
   ASSERT_NE(claim(), nullptr);
   EXPECT_FALSE(is_being_deleted(*claim()));
+}
+
+// A claim is protected only while a pod on a node uses it.
+TEST_F(OperatorRules, AClaimThatIsDeletedBeforeItsWorkerStartsIsMadeAgain) {
+  begin(1, R"(,"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{}}])");
+  const std::string path = "/api/v1/namespaces/slurm/persistentvolumeclaims/data-gpu-1";
+  const auto claim = [&] {
+    return world.api.find(kube::PersistentVolumeClaim::kResource, "slurm", "data-gpu-1");
+  };
+  // kube-controller-manager takes the protection off what no pod on a node uses.
+  const auto remove = [&] {
+    world.kubectl(Method::kPatch, path, R"({"metadata":{"finalizers":null}})");
+    world.kubectl(Method::kDelete, path);
+    ASSERT_EQ(claim(), nullptr);
+  };
+  for (int i = 0; i < 4; ++i) {
+    world.kubectl(Method::kPatch, fmt::format("{}a{}", kNodes, i),
+                  R"({"spec":{"unschedulable":true}})");
+  }
+  spec(R"({"replicas":2})");
+  pass(minutes(1));
+  ASSERT_TRUE(find("gpu-1") && text_at(*find("gpu-1"), "/spec/nodeName").empty());
+  const int before = world.safety.kube_writes;
+  pass(minutes(5));
+  EXPECT_EQ(world.safety.kube_writes, before) << world.safety.account();
+  remove();
+  pass(seconds(20));
+  ASSERT_NE(claim(), nullptr);
+  EXPECT_TRUE(told("SuccessfulCreate", "data-gpu-1 again"));
+
+  world.kubectl(Method::kPatch, path, R"({"metadata":{"finalizers":["test/held"]}})");
+  world.kubectl(Method::kDelete, path);
+  const std::string going(uid_of(*claim()));
+  pass(minutes(1));
+  EXPECT_EQ(uid_of(*claim()), going);
+  world.kubectl(Method::kPatch, path, R"({"metadata":{"finalizers":null}})");
+  pass(seconds(20));
+  ASSERT_NE(claim(), nullptr);
+  EXPECT_NE(uid_of(*claim()), going);
+
+  spec(R"({"replicas":1})");
+  pass(minutes(1));
+  ASSERT_EQ(find("gpu-1"), nullptr);
+  remove();
+  pass(minutes(5));
+  EXPECT_EQ(claim(), nullptr);
 }
 
 TEST_F(OperatorRules, APartitionTakesNoNewJobsOnceItsNodeSetGoes) {

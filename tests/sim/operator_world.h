@@ -78,7 +78,7 @@ spec: {controllerRef: {name: c}, slurmrestd: {image: slurmrestd}}
     if (process_) return;
     safety.note("the operator starts");
     safety.process_started();
-    process_.emplace(executor, faults, slurm_faults, chance.next());
+    process_.emplace(executor, faults, slurm_faults, chance.next(), metrics);
   }
   void kill() {
     if (process_) safety.note("the operator dies");
@@ -135,11 +135,11 @@ spec: {controllerRef: {name: c}, slurmrestd: {image: slurmrestd}}
   // Dies where it stands.
   struct Process {
     Process(net::Executor& executor, http::Transport& kube, http::Transport& slurm,
-            std::uint64_t seed)
+            std::uint64_t seed, Metrics& metrics)
         : random(seed),
           client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
           manager(executor, client, random, {.name = "mainspring", .instance = "one"}),
-          all(manager, slurm, {}),
+          all(manager, slurm, {.metrics = &metrics}),
           life(executor) {
       life.spawn(manager.run());
     }
@@ -179,6 +179,7 @@ spec: {controllerRef: {name: c}, slurmrestd: {image: slurmrestd}}
   Safety safety{executor, api, slurm, kubelet};
   Faults faults{safety.kube(), kube_faults(seed_ + 2)};
   Faults slurm_faults{safety.slurm(), rest_faults(seed_ + 3)};
+  Metrics metrics;  // Of all its processes.
 
  private:
   std::optional<Process> process_;

@@ -268,6 +268,10 @@ TEST_F(LoginSetBuild, ATakeOverLeavesScriptAndOptionsAsTheyAreUntilSomethingChan
   EXPECT_NE(at(*found, "/spec/template/spec/initContainers/0/command"), "(absent)");
   EXPECT_THAT(at(*found, "/spec/template/spec/containers/0/env/0/value"),
               StartsWith("--conf-server"));
+  // Where the options were that operator's own, they are not named at all.
+  live.emplace();
+  loginset.spec.login.erase("env");
+  EXPECT_EQ(at(*loginset_deployment(inputs()), "/spec/template/spec/containers/0/env"), "(absent)");
 }
 
 TEST_F(LoginSetBuild, TheUsersSourceOfOptionsStandsAlone) {

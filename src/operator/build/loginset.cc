@@ -155,20 +155,21 @@ Result<Value> container_of(const LoginSetInputs& inputs, bool as_found) {
   const std::string options = "--conf-server " + conf_server(inputs.controller);
   Value env = Value::array();
   const Value* const theirs = named(users.find("env"), kSackdOptions);
-  // The API takes either a value or a source of it.
-  if (theirs == nullptr || theirs->find("valueFrom") == nullptr) {
+  // The API takes either a value or a source of it. The operator before us had other names of the
+  // same slurmctld in it in each release: what it wrote there stays as it is found.
+  if (!as_found && (theirs == nullptr || theirs->find("valueFrom") == nullptr)) {
     env.push_back(Value::object({{"name", kSackdOptions}, {"value", options}}));
   }
   if (!as_found) join_options(users, options);
   Value container = Value::object(
       {{"name", kApp},
-       {"env", std::move(env)},
        {"ports", Value::array({tcp_port(kApp, ssh_port(users))})},
        {"readinessProbe",
         Value::object(
             {{"exec", Value::object({{"command",
                                       Value::array({"test", "-S", "/run/slurm/sack.socket"})}})}})},
        {"volumeMounts", mounts()}});
+  if (!env.empty()) container.set("env", std::move(env));
   return merge_container(std::move(container), users);
 }
 

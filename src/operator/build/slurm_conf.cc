@@ -264,4 +264,20 @@ std::map<std::string, std::string> files_of(const kube::ConfigMap& map) {
   return files;
 }
 
+std::map<std::string, std::string> etc_files(const SlurmConfInputs& inputs) {
+  std::map<std::string, std::string> files = {{"slurm.conf", slurm_conf(inputs)}};
+  if (std::string cgroup = cgroup_conf(inputs); !cgroup.empty()) {
+    files.emplace(kCgroupConf, std::move(cgroup));
+  }
+  std::map<std::string_view, const kube::ConfigMap*> by_name;
+  for (const ConfigMaps* maps : {&inputs.config_files, &inputs.prologs, &inputs.epilogs,
+                                 &inputs.prologs_slurmctld, &inputs.epilogs_slurmctld}) {
+    for (const auto& map : *maps) by_name.emplace(map->meta.name, map.get());
+  }
+  for (const auto& [name, map] : by_name) {
+    for (auto& [file, bytes] : files_of(*map)) files.insert_or_assign(file, std::move(bytes));
+  }
+  return files;
+}
+
 }  // namespace mainspring::op::build

@@ -31,6 +31,10 @@ struct WorkerInputs {
 // out whole: the image's entrypoint hands it to a shell. Validation says so to the user.
 Result<json::Value> worker_template(const WorkerInputs& inputs);
 
+// The Topology of extraConf, with which slurmd registers whatever its Kubernetes node says; or
+// none.
+std::string topology_of_extra_conf(const api::NodeSet& nodeset);
+
 // Which pod of the set.
 struct WorkerIdentity {
   std::optional<std::uint32_t> ordinal;  // StatefulSet mode.
@@ -49,6 +53,9 @@ json::Value worker_pod(const api::NodeSet& nodeset, const json::Value& pod_templ
 // The claims of one pod, from volumeClaimTemplates, with the owner that the claim of a pod in use
 // has; nodeset/claims.h says how owners go on.
 std::vector<json::Value> worker_claims(const api::NodeSet& nodeset, const WorkerIdentity& identity);
+// One of them, under the name that its pod asks for.
+json::Value worker_claim(const api::NodeSet& nodeset, const json::Value& claim_template,
+                         std::string_view name);
 
 // Shared by all NodeSets of a Controller; owned, without a controller, by each of them.
 using NodeSets = std::vector<std::shared_ptr<const api::NodeSet>>;

@@ -132,26 +132,31 @@ Value worker_pod(const api::NodeSet& nodeset, const Value& pod_template,
   return pod;
 }
 
+Value worker_claim(const api::NodeSet& nodeset, const Value& wish, std::string_view name) {
+  Value claim = Value::object({{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}});
+  Value meta = Value::object();
+  for (const std::string_view field : {"labels", "annotations"}) {
+    const Value* value = wish.at_pointer(fmt::format("/metadata/{}", field));
+    if (value != nullptr && !value->is_null()) meta.set(field, *value);
+  }
+  meta["name"] = name;
+  meta["namespace"] = nodeset.meta.ns;
+  const Value selector = api::selector_labels(api::app::kWorker, nodeset.meta.name);
+  for (const auto [key, value] : selector.members()) meta["labels"].set(key, value);
+  if (nodeset.spec.delete_claims_when_deleted) {
+    meta["ownerReferences"] = Value::array(
+        {control::to_json(control::controller_ref(api::NodeSet::kResource, nodeset.meta))});
+  }
+  claim["metadata"] = std::move(meta);
+  if (const Value* spec = wish.find("spec")) claim["spec"] = *spec;
+  return claim;
+}
+
 std::vector<Value> worker_claims(const api::NodeSet& nodeset, const WorkerIdentity& identity) {
   std::vector<Value> out;
+  out.reserve(nodeset.spec.volume_claim_templates.size());
   for (const Value& wish : nodeset.spec.volume_claim_templates) {
-    Value claim = Value::object({{"apiVersion", "v1"}, {"kind", "PersistentVolumeClaim"}});
-    Value meta = Value::object();
-    for (const std::string_view field : {"labels", "annotations"}) {
-      const Value* value = wish.at_pointer(fmt::format("/metadata/{}", field));
-      if (value != nullptr && !value->is_null()) meta.set(field, *value);
-    }
-    meta["name"] = claim_name(nodeset, wish, identity);
-    meta["namespace"] = nodeset.meta.ns;
-    const Value selector = api::selector_labels(api::app::kWorker, nodeset.meta.name);
-    for (const auto [key, value] : selector.members()) meta["labels"].set(key, value);
-    if (nodeset.spec.delete_claims_when_deleted) {
-      meta["ownerReferences"] = Value::array(
-          {control::to_json(control::controller_ref(api::NodeSet::kResource, nodeset.meta))});
-    }
-    claim["metadata"] = std::move(meta);
-    if (const Value* spec = wish.find("spec")) claim["spec"] = *spec;
-    out.push_back(std::move(claim));
+    out.push_back(worker_claim(nodeset, wish, claim_name(nodeset, wish, identity)));
   }
   return out;
 }

@@ -317,6 +317,13 @@ Result<void> check(const WorkerInputs& inputs) {
 
 }  // namespace
 
+std::string topology_of_extra_conf(const api::NodeSet& nodeset) {
+  const auto items = parse_extra_conf(nodeset.spec.extra_conf);
+  if (!items) return {};
+  const auto found = items->find("Topology");
+  return found == items->end() ? std::string() : found->second;
+}
+
 bool is_unprivileged(const api::NodeSet& nodeset) {
   const Value* wish = nodeset.spec.slurmd.at_pointer("/securityContext/privileged");
   return wish != nullptr && wish->as_bool() == false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "control/owners.h"
+#include "operator/build/worker.h"
 
 namespace mainspring::op {
 namespace {
@@ -84,6 +85,27 @@ bool is_anothers(const api::NodeSet& nodeset, const kube::Pod& pod,
     return false;
   return controller->uid != nodeset.meta.uid && controller->uid != pod.meta.uid &&
          is_made_for(nodeset, pod, claim.meta.name);
+}
+
+bool waits_to_start(const kube::Pod& pod) {
+  const kube::PodPhase phase = pod.status.phase;
+  return !pod.meta.deleting() &&
+         (phase == kube::PodPhase::kNone || phase == kube::PodPhase::kPending);
+}
+
+std::vector<NamedClaim> claims_of(const api::NodeSet& nodeset, const kube::Pod& pod) {
+  std::vector<NamedClaim> out;
+  for (const json::Value& made : nodeset.spec.volume_claim_templates) {
+    const json::Value* const name = made.at_pointer("/metadata/name");
+    for (const kube::Volume& volume : pod.spec->volumes) {
+      if (name == nullptr || name->as_string() != volume.name.view()) continue;
+      std::string claim = volume.claim_name(pod.meta.name);
+      if (!is_made_for(nodeset, pod, claim)) continue;
+      json::Value object = build::worker_claim(nodeset, made, claim);
+      out.push_back({std::move(claim), std::move(object)});
+    }
+  }
+  return out;
 }
 
 }  // namespace mainspring::op

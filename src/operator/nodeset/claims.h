@@ -1,12 +1,15 @@
 // operator/nodeset/claims.h
 //
 // Who owns a worker's PersistentVolumeClaims, which decides when they go: the retention policy as
-// owner references. Pure.
+// owner references. And which claims a worker waits for. Pure.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "api/nodeset.h"
+#include "base/clock.h"
 #include "kube/pod.h"
 #include "kube/storage.h"
 
@@ -27,5 +30,18 @@ std::optional<kube::Seq<kube::OwnerReference>> wanted_owners(
 // decides, and another controller has it.
 bool is_anothers(const api::NodeSet& nodeset, const kube::Pod& pod,
                  const kube::PersistentVolumeClaim& claim);
+
+// Whether the pod has not been started: only then can a claim of its be gone, since Kubernetes
+// keeps those that a pod on a node uses.
+bool waits_to_start(const kube::Pod& pod);
+// A claim is made before its pod, but may be seen after it: that late at most.
+inline constexpr Duration kClaimsSeen = seconds(5);
+
+// The claims that the NodeSet's templates make for this pod, as it asks for them.
+struct NamedClaim {
+  std::string name;
+  json::Value object;
+};
+std::vector<NamedClaim> claims_of(const api::NodeSet& nodeset, const kube::Pod& pod);
 
 }  // namespace mainspring::op

@@ -7,6 +7,7 @@
 
 #include "api/names.h"
 #include "base/text.h"
+#include "operator/build/worker.h"
 #include "operator/nodeset/projection.h"
 #include "operator/nodeset/topology.h"
 
@@ -31,21 +32,44 @@ std::string_view topology_for(const WorkerView& worker) {
   return worker.node ? topology_of(*worker.node) : std::string_view();
 }
 
+// What Slurm should be told of the topology, if anything, and what the operator notes of it.
+struct Place {
+  std::optional<std::string> told;
+  std::string noted;
+};
+Place wanted_place(const api::NodeSet& nodeset, const WorkerView& worker, slurm::Version spoken) {
+  const slurm::Node& node = *worker.slurm.node;
+  const auto before = parse_comment(std::string_view(node.comment));
+  Place place{.told = std::nullopt, .noted = before ? before->topology : std::string()};
+  if (!worker.node || !refused_topology(*worker.node).empty()) return place;
+  if (!slurm::require(spoken, slurm::Feature::kNodeTopology)) return place;
+  const std::string_view topology = topology_of(*worker.node);
+  if (topology.empty() && place.noted.empty()) return place;
+  std::string wanted(topology);
+  if (wanted.empty()) wanted = build::topology_of_extra_conf(nodeset);
+  if (node.topology != wanted) place.told = std::move(wanted);
+  place.noted = std::string(topology);
+  return place;
+}
+
 }  // namespace
 
 constexpr auto json_fields(json::Tag<PodInfo>) {
   return json::fields(json::field("namespace", &PodInfo::ns), json::field("podName", &PodInfo::pod),
                       json::field("node", &PodInfo::node),
                       json::field("nodeSetName", &PodInfo::nodeset),
-                      json::field("nodeSetUID", &PodInfo::nodeset_uid));
+                      json::field("nodeSetUID", &PodInfo::nodeset_uid),
+                      json::field("topology", &PodInfo::topology));
 }
 
 std::string to_comment(const PodInfo& info) {
-  return json::to_text(json::Value::object({{"namespace", info.ns},
-                                            {"podName", info.pod},
-                                            {"node", info.node},
-                                            {"nodeSetName", info.nodeset},
-                                            {"nodeSetUID", info.nodeset_uid}}));
+  json::Value out = json::Value::object({{"namespace", info.ns},
+                                         {"podName", info.pod},
+                                         {"node", info.node},
+                                         {"nodeSetName", info.nodeset},
+                                         {"nodeSetUID", info.nodeset_uid}});
+  if (!info.topology.empty()) out["topology"] = info.topology;
+  return json::to_text(out);
 }
 
 std::optional<PodInfo> parse_comment(std::string_view comment) {
@@ -86,17 +110,16 @@ std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
   if (!pod.ready() || !node.state.is_dynamic()) return std::nullopt;
   slurm::NodeUpdate update;
   bool differs = false;
+  Place place = wanted_place(nodeset, worker, spoken);
   const std::string comment =
       to_comment({pod.meta.ns, pod.meta.name, std::string(pod.node_name.view()), nodeset.meta.name,
-                  nodeset.meta.uid});
+                  nodeset.meta.uid, std::move(place.noted)});
   if (node.comment != comment) {
     update.comment = comment;
     differs = true;
   }
-  const std::string_view topology = topology_for(worker);
-  if (!topology.empty() && node.topology != topology &&
-      slurm::require(spoken, slurm::Feature::kNodeTopology)) {
-    update.topology = std::string(topology);
+  if (place.told) {
+    update.topology = std::move(place.told);
     differs = true;
   }
   if (worker.node) {

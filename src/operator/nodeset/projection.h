@@ -68,6 +68,9 @@ struct PodInfo {
   std::string node;
   std::string nodeset;
   std::string nodeset_uid;
+  // Which topology the operator gave to the Slurm node, so that it takes away its own and no other
+  // when the Kubernetes node has none any more. Beyond the public contract.
+  std::string topology = {};
 
   bool operator==(const PodInfo&) const = default;
 };
@@ -82,7 +85,9 @@ std::optional<std::vector<std::string>> wanted_features(const std::vector<std::s
                                                         const kube::Node& node);
 
 // What Slurm should be told of a worker that is up and does not have yet: comment, topology and
-// features. What the version that is spoken has no word for is left out.
+// features. What the version that is spoken has no word for is left out. A topology goes when the
+// Kubernetes node has lost it, in favour of extraConf's where there is one; not with the Kubernetes
+// node, and not where that says what is none.
 std::optional<slurm::NodeUpdate> wanted_update(const api::NodeSet& nodeset,
                                                const WorkerView& worker, slurm::Version spoken);
 // Whether its Kubernetes node has a topology for Slurm.

@@ -296,6 +296,9 @@ TEST(PodInfo, IsWrittenAsTheContractHasItAndReadAgain) {
   EXPECT_EQ(to_comment(info), R"({"namespace":"slurm","podName":"gpu-0","node":"node-a",)"
                               R"("nodeSetName":"gpu","nodeSetUID":"u-9"})");
   EXPECT_EQ(parse_comment(to_comment(info)), info);
+  PodInfo placed = info;
+  placed.topology = "racks:rack1";
+  EXPECT_EQ(parse_comment(to_comment(placed)), placed);
   for (const char* other : {"", "rack 7", "{", "{}", R"({"podName":1})", R"({"podName":"x"})"}) {
     EXPECT_EQ(parse_comment(other), std::nullopt) << other;
   }
@@ -333,6 +336,70 @@ TEST(WantedUpdate, LeavesOutWhatTheVersionHasNoWordFor) {
   slurm->comment = *before->comment;
   EXPECT_FALSE(wanted_update(nodeset, one, slurm::Version::k42).has_value());
   EXPECT_TRUE(wanted_update(nodeset, one, slurm::Version::k43).has_value());
+}
+
+std::shared_ptr<const kube::Node> placed(std::string_view topology) {
+  return decoded<kube::Node>(to_text(Value::object(
+      {{"metadata", Value::object({{"annotations", Value::object({{"topology.slinky.slurm.net/spec",
+                                                                   topology}})}})}})));
+}
+
+// One that has been told all, with this topology of its Kubernetes node.
+class ToldTopology : public ::testing::Test {
+ protected:
+  void tell() {
+    const auto update = wanted_update(nodeset, one, slurm::Version::k44);
+    ASSERT_TRUE(update.has_value());
+    if (update->comment) slurm->comment = *update->comment;
+    if (update->topology) slurm->topology = *update->topology;
+    EXPECT_FALSE(wanted_update(nodeset, one, slurm::Version::k44).has_value());
+  }
+  // Unset: nothing is told, nor is anything noted.
+  std::optional<std::string> told() {
+    const auto update = wanted_update(nodeset, one, slurm::Version::k44);
+    EXPECT_EQ(update && update->comment, update && update->topology);
+    return update ? update->topology : std::nullopt;
+  }
+
+  api::NodeSet nodeset;
+  std::shared_ptr<slurm::Node> slurm =
+      std::make_shared<slurm::Node>(*facts({Base::kIdle, {Flag::kDynamicNorm}}).node);
+  WorkerView one = worker({Knowledge::kPresent, slurm}, pod("", kReady));
+};
+
+TEST_F(ToldTopology, GoesWhenTheKubernetesNodeHasNoneAnyMore) {
+  one.node = placed("racks:rack1");
+  tell();
+  one.node = std::make_shared<kube::Node>();
+  EXPECT_EQ(told(), "");
+  tell();
+  // Whatever somebody then gives it is theirs.
+  slurm->topology = "racks:rack2";
+  EXPECT_EQ(told(), std::nullopt);
+}
+
+TEST_F(ToldTopology, OfOthersIsNeverTakenAway) {
+  slurm->topology = "racks:rack1";
+  one.node = std::make_shared<kube::Node>();
+  tell();
+  EXPECT_EQ(slurm->topology, "racks:rack1");
+}
+
+TEST_F(ToldTopology, StaysWhereTheKubernetesNodeIsUnknownOrSaysWhatIsNone) {
+  one.node = placed("racks:rack1");
+  tell();
+  one.node = nullptr;
+  EXPECT_EQ(told(), std::nullopt);
+  one.node = placed("racks:rack1 Weight=0");
+  EXPECT_EQ(told(), std::nullopt);
+}
+
+TEST_F(ToldTopology, GivesWayToTheOneOfExtraConf) {
+  nodeset.spec.extra_conf = "Weight=1 topology=racks:rack9";
+  one.node = placed("racks:rack1");
+  tell();
+  one.node = std::make_shared<kube::Node>();
+  EXPECT_EQ(told(), "racks:rack9");
 }
 
 TEST(WantedUpdate, ActivatesOurFeaturesAndNoOthers) {

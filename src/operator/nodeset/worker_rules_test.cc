@@ -334,6 +334,35 @@ TEST(Claims, ThatTheUserMadeAreNeverOurs) {
   }
 }
 
+TEST(Claims, APodWaitsForThoseThatItsTemplatesMakeAndForNoOthers) {
+  auto set = nodeset();
+  set.spec.delete_claims_when_deleted = true;
+  for (const char* name : {"data", "scratch"}) {
+    set.spec.volume_claim_templates.push_back(json::Value::object(
+        {{"metadata", json::Value::object({{"name", name}})}, {"spec", json::Value::object()}}));
+  }
+  // "scratch" of this pod is the user's.
+  const kube::Pod worker = pod(R"({"metadata":{"name":"gpu-0","uid":"p"},"spec":{"volumes":[
+      {"name":"home","persistentVolumeClaim":{"claimName":"home"}},
+      {"name":"scratch","persistentVolumeClaim":{"claimName":"everybodys"}},
+      {"name":"data","persistentVolumeClaim":{"claimName":"data-gpu-0"}},
+      {"name":"tmp","emptyDir":{}}]}})");
+  const auto claims = claims_of(set, worker);
+  ASSERT_EQ(claims.size(), 1U);
+  EXPECT_EQ(claims[0].name, "data-gpu-0");
+  EXPECT_EQ(*claims[0].object.at_pointer("/metadata/name"), json::Value("data-gpu-0"));
+  EXPECT_EQ(*claims[0].object.at_pointer("/metadata/ownerReferences/0/uid"),
+            json::Value("set-uid"));
+}
+
+TEST(Claims, OnlyAPodThatHasNotStartedWaits) {
+  EXPECT_TRUE(waits_to_start(pod(R"({"metadata":{"name":"a"},"status":{"phase":"Pending"}})")));
+  EXPECT_TRUE(waits_to_start(pod(R"({"metadata":{"name":"a"}})")));
+  EXPECT_FALSE(waits_to_start(pod(R"({"metadata":{"name":"a"},"status":{"phase":"Running"}})")));
+  EXPECT_FALSE(waits_to_start(pod(R"({"metadata":{"name":"a",
+      "deletionTimestamp":"2026-11-16T10:00:00Z"},"status":{"phase":"Pending"}})")));
+}
+
 TEST(Claims, AReferenceOfOursThatDoesNotControlIsMadeRight) {
   auto weak = set_ref();
   weak.controller = false;

@@ -1,7 +1,8 @@
 #include "operator/sync/cluster_sync.h"
 
-#include <fmt/format.h>
+#include <utility>
 
+#include "kube/slurm_cluster.h"
 #include "slurm/cluster.h"
 
 namespace mainspring::op {
@@ -10,7 +11,6 @@ namespace {
 using control::Key;
 using control::Requeue;
 
-constexpr std::string_view kTokenKey = "auth-token";
 // How often the counts in a status may change.
 constexpr Duration kPace = seconds(10);
 // An upgrade may be over before it is noticed that nobody answered.
@@ -58,21 +58,18 @@ void ClusterSync::watch(control::Controller& queue) {
 
 std::optional<ClusterSync::Problem> ClusterSync::connect(const api::Cluster& cluster) {
   const auto secret = world_.secrets.get(cluster.meta.ns, cluster.token_secret);
-  const Secret* const token = secret ? secret->find(kTokenKey) : nullptr;
-  if (token == nullptr) {
-    return Problem{"SecretMissing",
-                   fmt::format("spec.token.secretRef: the Secret {} with the key {} is not there",
-                               cluster.token_secret, kTokenKey)};
+  kube::SlurmAccess access = kube::slurm_access(cluster, secret.get());
+  if (!access.reason.empty()) {
+    return Problem{std::move(access.reason), std::move(access.message)};
   }
-  const Sha256Digest digest = sha256(token->reveal() + "\n" + cluster.server);
+  const Sha256Digest digest = sha256(access.token.reveal() + "\n" + access.server);
   const std::string key = ObjectKey(cluster.meta.key()).to_string();
   const auto known = in_use_.find(key);
   if (known != in_use_.end() && known->second.digest == digest) return std::nullopt;
   in_use_.insert_or_assign(key, InUse{.digest = digest, .asked = {}});
-  world_.outside.set(cluster.meta.key(), cluster.server, slurm::static_token(*token));
-  if (world_.outside.find(cluster.meta.key())) return std::nullopt;
-  return Problem{"InvalidServer",
-                 fmt::format("spec.server: {} is not the URL of a slurmrestd", cluster.server)};
+  world_.outside.set(cluster.meta.key(), std::move(access.server),
+                     slurm::static_token(std::move(access.token)));
+  return std::nullopt;
 }
 
 void ClusterSync::forget(const Key& key) {

@@ -134,22 +134,8 @@ void ControllerParts::keep_as_found() {
   if (*before == build::slurm_conf(as_found)) inputs.conf.return_to_service = false;
 }
 
-// In the order of the volume's sources, of which the last to bring a file wins:
-// build/controller_pod.
 void ControllerParts::gather_files() {
-  const build::SlurmConfInputs& conf = inputs.conf;
-  files.emplace("slurm.conf", build::slurm_conf(conf));
-  if (std::string cgroup = build::cgroup_conf(conf); !cgroup.empty()) {
-    files.emplace("cgroup.conf", std::move(cgroup));
-  }
-  std::map<std::string, const kube::ConfigMap*> by_name;
-  for (const build::ConfigMaps* maps : {&conf.config_files, &conf.prologs, &conf.epilogs,
-                                        &conf.prologs_slurmctld, &conf.epilogs_slurmctld}) {
-    for (const auto& map : *maps) by_name.emplace(map->meta.name, map.get());
-  }
-  for (const auto& [name, map] : by_name) {
-    for (auto& [file, bytes] : build::files_of(*map)) files.insert_or_assign(file, bytes);
-  }
+  files = build::etc_files(inputs.conf);
   if (!jwks) return;
   std::map<std::string, std::string> keys = build::files_of(*jwks);
   files.insert_or_assign(std::string(build::kJwksFile),

@@ -23,6 +23,7 @@ const kube::Resource kServiceMonitors{"monitoring.coreos.com", "v1", "servicemon
                                       "ServiceMonitor", true};
 // Whether Slurm can be reached is known without a call, but nobody announces that it no longer is.
 constexpr Duration kLookAgain = seconds(30);
+// Also how long it takes to notice that somebody deleted what there is no cache of.
 constexpr Duration kKindMayCome = minutes(10);
 // Several ConfigMaps, scripts among them.
 constexpr std::size_t kMostBytes = std::size_t{32} << 20;
@@ -330,9 +331,17 @@ Task<Result<void>> ControllerSync::service_monitor(Parts parts) {
   const kube::Meta& meta = parts->controller->meta;
   std::optional<json::Value> desired = build::controller_service_monitor(parts->inputs);
   const ObjectKey key(meta.key());
+  const kube::Api<control::ObjectMeta> monitors(world_.client, kServiceMonitors, meta.ns);
+  const std::string name = api::controller_name(meta.name);
   if (desired) {
     const std::optional<TimePoint> no_kind = memory_[key].no_kind;
     if (no_kind && world_.clock.now() - *no_kind < kKindMayCome) co_return Result<void>();
+    if (memory_[key].monitor && world_.clock.now() - memory_[key].looked >= kKindMayCome) {
+      const auto found = co_await monitors.get(name);
+      if (!found && found.error().code() != Code::kNotFound) co_return fail(found.error());
+      memory_[key].monitor = found ? std::optional(found->meta) : std::nullopt;
+      memory_[key].looked = world_.clock.now();
+    }
     auto applied = co_await world_.applier.apply(
         {kServiceMonitors, *std::move(desired), memory_[key].monitor});
     if (!applied && applied.error().code() == Code::kNotFound) {
@@ -341,13 +350,14 @@ Task<Result<void>> ControllerSync::service_monitor(Parts parts) {
       co_return Result<void>();
     }
     if (!applied) co_return fail(std::move(applied).error());
+    if (!memory_[key].monitor) memory_[key].looked = world_.clock.now();
     memory_[key].monitor = applied->meta;
+    memory_[key].no_kind.reset();
     memory_[key].no_monitor = false;
     co_return Result<void>();
   }
   if (memory_[key].no_monitor) co_return Result<void>();
-  const kube::Api<control::ObjectMeta> monitors(world_.client, kServiceMonitors, meta.ns);
-  const auto found = co_await monitors.get(api::controller_name(meta.name));
+  const auto found = co_await monitors.get(name);
   if (!found && found.error().code() != Code::kNotFound) co_return fail(found.error());
   if (found && found->meta.controller() != nullptr && found->meta.controller()->uid == meta.uid) {
     MS_CO_CHECK(

@@ -50,6 +50,7 @@ class ControllerSync {
     std::string claims_of;
     json::Value claims;
     std::int64_t told_of_claims = 0;  // In which generation of the Controller.
+    TimePoint looked;                 // For the ServiceMonitor.
     // Of the ServiceMonitor, for which there is no cache; unset: not known.
     std::optional<kube::Meta> monitor;
     bool no_monitor = false;           // Known not to be there.

@@ -68,6 +68,7 @@ bool may_have_happened(const Error& error) {
 Task<Result<void>> NodeSetSync::act(NodeSetPtr nodeset, ControllerPtr controller, NodeSetView* view,
                                     const Plan* plan) {
   Result<void> all = co_await create_pods(nodeset, controller, view, plan);
+  keep_first(all, co_await renew_claims(nodeset, view, plan));
   keep_first(all, co_await let_go(nodeset, view, plan));
   co_return all;
 }
@@ -220,6 +221,36 @@ Task<Result<void>> NodeSetSync::patch_pods(std::vector<PodChange> changes) {
                          {kube::PatchKind::kMerge, std::move(change.patch)}, "");
       },
       kAtOnce);
+}
+
+// A claim that was deleted before its pod started: nobody else makes it again, and without it the
+// pod never starts. One that is being deleted is waited for, and who is to go needs none.
+Task<Result<void>> NodeSetSync::renew_claims(NodeSetPtr nodeset, const NodeSetView* view,
+                                             const Plan* plan) {
+  Result<void> all;
+  if (nodeset->spec.volume_claim_templates.empty()) co_return all;
+  std::vector<bool> goes(view->workers.size(), false);
+  for (const Condemned& one : plan->condemned) goes[one.worker] = true;
+  for (const Removal& one : plan->remove) goes[one.worker] = true;
+  for (std::size_t i = 0; i < view->workers.size(); ++i) {
+    const auto pod = view->workers[i].pod;
+    if (goes[i] || !waits_to_start(*pod) || view->now - pod->meta.created < kClaimsSeen) continue;
+    for (NamedClaim& claim : claims_of(*nodeset, *pod)) {
+      if (world_.claims.get(pod->meta.ns, claim.name)) continue;
+      const kube::Api<kube::PersistentVolumeClaim> claims(world_.client, pod->meta.ns);
+      const auto made = co_await claims.create(std::move(claim.object), {});
+      if (made) {
+        world_.events.event(ref(*nodeset), EventType::kNormal, "SuccessfulCreate", "Create",
+                            fmt::format("Created PersistentVolumeClaim {} again, which was gone: "
+                                        "pod {} waits for it",
+                                        claim.name, pod->meta.name));
+      } else if (made.error().code() != Code::kAlreadyExists) {
+        warn(world_, ref(*nodeset), "FailedCreate", made.error().to_string());
+        keep_first(all, fail(made.error()));
+      }
+    }
+  }
+  co_return all;
 }
 
 Task<Result<void>> NodeSetSync::own_claims(NodeSetPtr nodeset, const NodeSetView* view,

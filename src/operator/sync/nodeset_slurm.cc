@@ -159,6 +159,7 @@ Task<Result<void>> NodeSetSlurmSync::round(Pass* pass) {
   const NodeSetPtr nodeset = world_.nodesets.get(pass->nodeset->meta.key());
   if (!nodeset || nodeset->meta.uid != pass->nodeset->meta.uid) co_return Result<void>();
   const NodeSetView now = shared_.view(*nodeset);
+  shared_.metrics.look_at(now);
   const Plan plan = make_plan(now);
   MS_CO_CHECK(co_await remove_drained(nodeset, pass->slurm, &now, &plan));
   if (plan.lost > 0) {
@@ -202,6 +203,7 @@ Task<Result<void>> NodeSetSlurmSync::tell_one(const Pass* pass, WorkerView worke
     const SlurmAction action = slurm_action(worker, cordon, options);
     if (action.kind != SlurmAction::Kind::kNone) {
       MS_CO_CHECK(co_await act(pass->slurm, worker.pod, action));
+      shared_.metrics.told(worker, action.kind);
       MS_CO_TRY(worker.slurm.node, co_await pass->slurm->cache().refresh_node(name));
       if (!worker.slurm.node) co_return Result<void>();
     }

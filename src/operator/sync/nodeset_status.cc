@@ -255,6 +255,7 @@ Task<Result<void>> NodeSetSync::write_status(NodeSetPtr nodeset, const NodeSetVi
                                              const Error* failure) {
   const Counters now =
       count(*nodeset, view->workers, view->revision_hash, plan->desired, view->now);
+  shared_.metrics.count(*nodeset, now);
   const auto slurm = shared_.slurm_of(*nodeset);
   std::string stale;
   if (slurm) {

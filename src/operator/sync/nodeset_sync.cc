@@ -8,6 +8,7 @@
 #include "control/finalizer.h"
 #include "net/wait.h"
 #include "operator/build/worker.h"
+#include "operator/nodeset/claims.h"
 #include "operator/nodeset/cordon.h"
 #include "operator/nodeset/reservation.h"
 #include "operator/sync/daemon_sync.h"
@@ -55,13 +56,16 @@ void NodeSetSync::watch(control::Controller& queue) {
     for (const auto& nodeset : world_.nodesets_of(controller)) to.enqueue(nodeset->meta.key());
   };
   queue.watch(world_.nodesets);
-  queue.watch<api::NodeSet>(world_.nodesets,
-                            [of_controller](const auto& before, const auto& after, Controller& to) {
-                              // They own what all NodeSets of a Controller share.
-                              if (before && after) return;
-                              const api::NodeSet& one = after ? *after : *before;
-                              of_controller({one.meta.ns, one.spec.controller_ref.name}, to);
-                            });
+  queue.watch<api::NodeSet>(
+      world_.nodesets, [of_controller](const auto& before, const auto& after, Controller& to) {
+        // They own what all NodeSets of a Controller share, and say so
+        // where one is without privilege and another is not.
+        if (before && after && build::is_unprivileged(*before) == build::is_unprivileged(*after)) {
+          return;
+        }
+        const api::NodeSet& one = after ? *after : *before;
+        of_controller({one.meta.ns, one.spec.controller_ref.name}, to);
+      });
   watch_controller(queue, world_, of_controller);
   queue.watch<kube::Pod>(world_.pods, [](const auto& before, const auto& after, Controller& to) {
     for (const auto* pod : {before.get(), after.get()}) {
@@ -272,7 +276,12 @@ Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const
   const auto sooner = [&](Duration one) {
     if (!after || one < *after) after = one;
   };
+  const bool with_claims = !view.nodeset.spec.volume_claim_templates.empty();
   for (const WorkerView& worker : view.workers) {
+    if (with_claims && waits_to_start(*worker.pod) &&
+        view.now - worker.pod->meta.created < kClaimsSeen) {
+      sooner(kClaimsSeen);
+    }
     const bool matures = worker.pod->ready() && !worker.pod->meta.deleting() &&
                          !is_available(view.nodeset, *worker.pod, view.now);
     if (worker.slurm.empty_for) sooner(kWhileGoing);

@@ -72,6 +72,7 @@ class NodeSetSync {
     const char* event = nullptr;  // What people are told; null: nothing.
   };
   Task<Result<void>> patch_pods(std::vector<PodChange> changes);
+  Task<Result<void>> renew_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
   Task<Result<void>> own_claims(NodeSetPtr nodeset, const NodeSetView* view, const Plan* plan);
   Task<Result<void>> give_claim(std::shared_ptr<const kube::PersistentVolumeClaim> claim,
                                 kube::Seq<kube::OwnerReference> owners);

@@ -22,6 +22,7 @@ std::string join(std::string_view ns, std::string_view name) {
 NodeSetWorld::NodeSetWorld(World& given)
     : world(given),
       expectations({given.clock, given.options.log}),
+      metrics(given),
       by_sssd_(world.nodesets.add_index([](const api::NodeSet& nodeset, auto& values) {
         if (!nodeset.spec.ssh_enabled) return;
         values.push_back(join(nodeset.meta.ns, nodeset.spec.sssd_conf_ref.name));
@@ -201,6 +202,11 @@ void NodeSetWorld::watch_claims(control::Controller& queue) {
                              : nullptr;
         if (const auto nodeset = pod ? owner_of(*pod) : nullptr) to.enqueue(nodeset->meta.key());
       }
+    }
+    // One that is retained is nobody's, and who waits for it is told by nobody else.
+    if (after) return;
+    for (const auto& pod : world.pods_waiting_for({before->meta.ns, before->meta.name})) {
+      if (const auto nodeset = owner_of(*pod)) to.enqueue(nodeset->meta.key());
     }
   });
 }

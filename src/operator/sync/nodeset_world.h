@@ -20,6 +20,7 @@
 #include "operator/nodeset/placement.h"
 #include "operator/nodeset/plan.h"
 #include "operator/sync/deletion_limit.h"
+#include "operator/sync/worker_metrics.h"
 #include "operator/sync/world.h"
 
 namespace mainspring::op {
@@ -30,6 +31,7 @@ class NodeSetWorld {
 
   World& world;
   control::Expectations expectations;
+  WorkerMetrics metrics;
 
   // The Controller that it refers to; null where there is none.
   std::shared_ptr<const api::Controller> controller_of(const api::NodeSet& nodeset) const;

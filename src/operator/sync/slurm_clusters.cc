@@ -8,31 +8,11 @@
 #include "net/task_group.h"
 #include "net/wait.h"
 #include "slurm/governor.h"
+#include "slurm/replaceable_tokens.h"
 #include "slurm/rest_source.h"
 
 namespace mainspring::op {
 namespace {
-
-// Tokens of which others decide where they come from, without the client noticing.
-class ReplaceableTokens final : public slurm::TokenSource {
- public:
-  explicit ReplaceableTokens(std::shared_ptr<slurm::TokenSource> source)
-      : source_(std::move(source)) {}
-  void replace(std::shared_ptr<slurm::TokenSource> source) { source_ = std::move(source); }
-
-  net::Task<Result<Secret>> token(std::string user) override {
-    const std::shared_ptr<slurm::TokenSource> source = source_;
-    co_return co_await source->token(std::move(user));
-  }
-  bool needs_user_header() const override { return source_->needs_user_header(); }
-  bool refused(const std::string& user) override { return source_->refused(user); }
-  std::optional<WallTime> expires(const std::string& user) const override {
-    return source_->expires(user);
-  }
-
- private:
-  std::shared_ptr<slurm::TokenSource> source_;
-};
 
 Result<slurm::Client::Options> client_options(const SlurmClusters::Tools& tools, KeyView owner,
                                               const std::string& url,
@@ -43,6 +23,7 @@ Result<slurm::Client::Options> client_options(const SlurmClusters::Tools& tools,
   options.cluster = ObjectKey(owner).to_string();
   options.log = tools.log.with({{"cluster", options.cluster}});
   options.metrics = tools.metrics;
+  options.may_write = tools.may_write;
   return options;
 }
 
@@ -109,7 +90,7 @@ std::optional<std::size_t> SlurmCluster::jobs_naming(std::string_view partition)
 class SlurmClusters::Live final : public SlurmCluster {
  public:
   Live(const Tools& tools, KeyView owner, std::string url,
-       std::shared_ptr<ReplaceableTokens> tokens, slurm::Client::Options options)
+       std::shared_ptr<slurm::ReplaceableTokens> tokens, slurm::Client::Options options)
       : executor_(tools.executor),
         url_(std::move(url)),
         tokens_(std::move(tokens)),
@@ -133,7 +114,7 @@ class SlurmClusters::Live final : public SlurmCluster {
     return cache_.nodes().find(by_address_, address);
   }
   const std::string& url() const { return url_; }
-  ReplaceableTokens& tokens() { return *tokens_; }
+  slurm::ReplaceableTokens& tokens() { return *tokens_; }
   // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail, and
   // whenever the jobs begin or cease to be.
   void start(std::function<void()> known) {
@@ -158,7 +139,7 @@ class SlurmClusters::Live final : public SlurmCluster {
 
   net::Executor& executor_;
   const std::string url_;
-  std::shared_ptr<ReplaceableTokens> tokens_;
+  std::shared_ptr<slurm::ReplaceableTokens> tokens_;
   slurm::Governor governor_, ping_governor_;
   slurm::Client pinger_, client_;
   slurm::RestSource source_;
@@ -185,7 +166,8 @@ void SlurmClusters::set(KeyView owner, std::string url,
     it->second->tokens().replace(std::move(tokens));
     return;
   }
-  auto replaceable = std::make_shared<ReplaceableTokens>(std::move(tokens));
+  auto replaceable =
+      std::make_shared<slurm::ReplaceableTokens>(std::move(tokens), tools_.executor.clock());
   auto options = client_options(tools_, owner, url, replaceable);
   if (!options) {
     tools_.log.error("not a URL of a slurmrestd", {{"url", url}, {"error", options.error()}});

@@ -20,6 +20,7 @@
 #include "base/metrics.h"
 #include "base/object_key.h"
 #include "base/random.h"
+#include "base/result.h"
 #include "http/transport.h"
 #include "net/executor.h"
 #include "operator/nodeset/worker_view.h"
@@ -65,6 +66,9 @@ class SlurmClusters {
     Random& random;
     Logger log;
     Metrics* metrics = nullptr;
+    // Asked before every change of anything in Slurm, as slurm::Client::Options says; unset:
+    // always.
+    std::function<Result<Duration>()> may_write = {};
   };
   explicit SlurmClusters(Tools tools);
   ~SlurmClusters();

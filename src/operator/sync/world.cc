@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/names.h"
+#include "operator/nodeset/claims.h"
 
 namespace mainspring::op {
 namespace {
@@ -86,8 +87,10 @@ World::World(control::Manager& given_manager, http::Transport& slurm_transport,
       claims(manager.store<kube::PersistentVolumeClaim>()),
       revisions(manager.store<kube::ControllerRevision>()),
       nodes(manager.store<kube::Node>()),
-      slurm({manager.executor(), slurm_transport, manager.random(), options.log, options.metrics}),
-      outside({manager.executor(), slurm_transport, manager.random(), options.log, nullptr}),
+      slurm({manager.executor(), slurm_transport, manager.random(), options.log, options.metrics,
+             manager.may_write()}),
+      outside({manager.executor(), slurm_transport, manager.random(), options.log, nullptr,
+               manager.may_write()}),
       nodesets_by_controller_(by_controller(nodesets)),
       loginsets_by_controller_(by_controller(loginsets)),
       restapis_by_controller_(by_controller(restapis)),
@@ -100,6 +103,13 @@ World::World(control::Manager& given_manager, http::Transport& slurm_transport,
       pods_by_owner_(pods.add_index(&owner_of_pod)),
       pods_by_node_(pods.add_index([](const kube::Pod& pod, auto& values) {
         if (!pod.node_name.empty()) values.emplace_back(pod.node_name.view());
+      })),
+      pods_by_claim_(pods.add_index([](const kube::Pod& pod, auto& values) {
+        if (!waits_to_start(pod)) return;
+        for (const kube::Volume& volume : pod.spec->volumes) {
+          const std::string claim = volume.claim_name(pod.meta.name);
+          if (!claim.empty()) values.push_back(join(pod.meta.ns, claim));
+        }
       })),
       pods_by_slurm_node_(pods.add_index([](const kube::Pod& pod, auto& values) {
         const auto cluster = pod.meta.labels.find(api::label::kCluster);
@@ -139,6 +149,9 @@ const std::vector<std::shared_ptr<const kube::Pod>>& World::orphan_pods(
 const std::vector<std::shared_ptr<const kube::ControllerRevision>>& World::revisions_of(
     std::string_view owner_uid) const {
   return revisions.find(revisions_by_owner_, owner_uid);
+}
+const std::vector<std::shared_ptr<const kube::Pod>>& World::pods_waiting_for(KeyView claim) const {
+  return pods.find(pods_by_claim_, join(claim));
 }
 const std::vector<std::shared_ptr<const kube::Pod>>& World::pods_on(std::string_view node) const {
   return pods.find(pods_by_node_, node);

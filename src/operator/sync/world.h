@@ -110,6 +110,8 @@ class World {
   const std::vector<std::shared_ptr<const kube::Pod>>& pods_of(std::string_view owner_uid) const;
   const std::vector<std::shared_ptr<const kube::ControllerRevision>>& revisions_of(
       std::string_view owner_uid) const;
+  // Worker pods that have not been started and ask for this PersistentVolumeClaim.
+  const std::vector<std::shared_ptr<const kube::Pod>>& pods_waiting_for(KeyView claim) const;
   // By spec.nodeName.
   const std::vector<std::shared_ptr<const kube::Pod>>& pods_on(std::string_view node) const;
   // Worker pods of a Controller by the name of their Slurm node.
@@ -124,6 +126,7 @@ class World {
   Store<api::Controller>::IndexId controllers_by_use_;
   Store<kube::Pod>::IndexId pods_by_owner_;
   Store<kube::Pod>::IndexId pods_by_node_;
+  Store<kube::Pod>::IndexId pods_by_claim_;
   Store<kube::Pod>::IndexId pods_by_slurm_node_;
   Store<kube::ControllerRevision>::IndexId revisions_by_owner_;
 };

@@ -51,6 +51,15 @@ bool is_partition_of(const api::NodeSet& nodeset, std::string_view line) {
          line.starts_with(fmt::format("NodeSet={} ", name));
 }
 
+bool has_file(const kube::ConfigMap* map, std::string_view name) {
+  return map != nullptr && (map->data.contains(name) || map->binary_data.contains(name));
+}
+
+bool brings(const build::ConfigMaps& maps, std::string_view file) {
+  return std::any_of(maps.begin(), maps.end(),
+                     [&](const auto& map) { return has_file(map.get(), file); });
+}
+
 Placed place(ConfigSubject subject, const ConfigVersion& version, const slurm::ConfSet& files,
              Finding finding) {
   Placed placed{std::move(finding), {}, {}};
@@ -59,7 +68,10 @@ Placed place(ConfigSubject subject, const ConfigVersion& version, const slurm::C
   switch (subject) {
     case ConfigSubject::kController:
       if (!generated) {
-        placed.field = "spec.configFileRefs";
+        // Scripts may bring files, too.
+        if (brings(version.inputs.config_files, placed.finding.file)) {
+          placed.field = "spec.configFileRefs";
+        }
       } else if (const std::size_t line = line_of_extra(
                      conf, version.inputs.controller.spec.extra_conf, placed.finding.line)) {
         placed.field = "spec.extraConf";
@@ -82,7 +94,13 @@ Placed place(ConfigSubject subject, const ConfigVersion& version, const slurm::C
 slurm::LintOptions lint_options(const build::SlurmConfInputs& inputs) {
   slurm::LintOptions options;
   // Each ConfigMap holds as much, and they come together here.
-  options.max_bytes *= inputs.config_files.size() + 2;
+  std::size_t maps = 2;
+  for (const build::ConfigMaps* const each :
+       {&inputs.config_files, &inputs.prologs, &inputs.epilogs, &inputs.prologs_slurmctld,
+        &inputs.epilogs_slurmctld}) {
+    maps += each->size();
+  }
+  options.max_bytes *= maps;
   return options;
 }
 
@@ -106,7 +124,8 @@ void lint_worker(const ConfigVersion& version, slurm::ConfSet files, std::vector
 }
 
 std::vector<Placed> lint(ConfigSubject subject, const ConfigVersion& version) {
-  const slurm::ConfSet files = config_files(version.inputs);
+  const auto made = build::etc_files(version.inputs);
+  const slurm::ConfSet files(made.begin(), made.end());
   std::vector<Placed> all;
   for (Finding& finding : slurm::lint(files, lint_options(version.inputs))) {
     all.push_back(place(subject, version, files, std::move(finding)));
@@ -164,23 +183,7 @@ std::vector<Placed> lint_slurmdbd(const api::Accounting& accounting) {
   return all;
 }
 
-bool has_file(const kube::ConfigMap* map, std::string_view name) {
-  return map != nullptr && (map->data.contains(name) || map->binary_data.contains(name));
-}
-
 }  // namespace
-
-slurm::ConfSet config_files(const build::SlurmConfInputs& inputs) {
-  slurm::ConfSet files;
-  for (const auto& map : inputs.config_files) {
-    for (auto& [name, text] : build::files_of(*map)) files.emplace(name, std::move(text));
-  }
-  if (std::string cgroup = build::cgroup_conf(inputs); !cgroup.empty()) {
-    files.insert_or_assign("cgroup.conf", std::move(cgroup));
-  }
-  files.insert_or_assign(std::string(kSlurmConf), build::slurm_conf(inputs));
-  return files;
-}
 
 api::Findings check_config(ConfigSubject subject, const ConfigVersion& after,
                            const ConfigVersion* before) {
@@ -195,14 +198,15 @@ api::Findings check_slurmdbd(const api::Accounting& after, const api::Accounting
                before == nullptr ? std::vector<Placed>() : lint_slurmdbd(*before), "spec");
 }
 
-api::Findings check_file_names(const std::string& field, const kube::ConfigMap& after,
-                               const kube::ConfigMap* before) {
+api::Findings check_file_names(const std::string& field, FileKind kind,
+                               const kube::ConfigMap& after, const kube::ConfigMap* before) {
   api::Findings findings;
   const auto check = [&](std::string_view name) {
     switch (api::judge_config_file(name)) {
       case api::ConfigFile::kKnown:
         break;
       case api::ConfigFile::kUnknown:
+        if (kind == FileKind::kScript) break;
         findings.warnings.push_back(
             fmt::format("ConfigMap {}: {} is not a file that Slurm is known to read",
                         after.meta.name, quoted(name)));

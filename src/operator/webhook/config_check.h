@@ -17,9 +17,6 @@
 
 namespace mainspring::op {
 
-// The files of /etc/slurm that Slurm's daemons parse, generated ones and the user's.
-slurm::ConfSet config_files(const build::SlurmConfInputs& inputs);
-
 // Whose change is being judged, which decides what the fields are called.
 enum class ConfigSubject : std::uint8_t { kController, kNodeSet, kConfigMap };
 
@@ -35,9 +32,11 @@ api::Findings check_config(ConfigSubject subject, const ConfigVersion& after,
 // slurmdbd.conf, from spec.extraConf.
 api::Findings check_slurmdbd(const api::Accounting& after, const api::Accounting* before);
 
-// The names of the files in a ConfigMap of configFileRefs. What `before` had too is not refused.
-api::Findings check_file_names(const std::string& field, const kube::ConfigMap& after,
-                               const kube::ConfigMap* before);
+// The names of the files in a ConfigMap of configFileRefs, or with scripts, which may have any but
+// that of a file that we write: theirs would take its place. What `before` had too is not refused.
+enum class FileKind : std::uint8_t { kConfig, kScript };
+api::Findings check_file_names(const std::string& field, FileKind kind,
+                               const kube::ConfigMap& after, const kube::ConfigMap* before);
 
 void append(api::Findings& to, api::Findings more);
 

@@ -56,7 +56,9 @@ std::set<std::string> config_map_names(const api::Controller& after,
 
 // Files of configFileRefs must be there; scripts may follow.
 void check_refs(api::Findings& findings, const api::Controller& controller,
-                const ConfigParts& parts) {
+                const api::Controller* before, const ConfigParts& parts) {
+  const std::set<std::string> known =
+      before == nullptr ? std::set<std::string>() : config_map_names(*before, nullptr);
   std::size_t index = 0;
   for (const api::NameRef& ref : controller.spec.config_file_refs) {
     const std::string field = fmt::format("spec.configFileRefs[{}].name", index++);
@@ -67,13 +69,19 @@ void check_refs(api::Findings& findings, const api::Controller& controller,
                               ref.name, controller.meta.ns)});
       continue;
     }
-    append(findings, check_file_names(field, *found->second, nullptr));
+    append(findings, check_file_names(field, FileKind::kConfig, *found->second, nullptr));
   }
   for (const std::string& name : controller.config_map_names()) {
     const auto& files = controller.spec.config_file_refs;
     const bool is_file =
         std::any_of(files.begin(), files.end(), [&](const auto& ref) { return ref.name == name; });
-    if (is_file || parts.config_maps.contains(name)) continue;
+    if (is_file) continue;
+    if (const auto found = parts.config_maps.find(name); found != parts.config_maps.end()) {
+      const kube::ConfigMap& map = *found->second;
+      const kube::ConfigMap* const earlier = known.contains(name) ? &map : nullptr;
+      append(findings, check_file_names("spec", FileKind::kScript, map, earlier));
+      continue;
+    }
     findings.warnings.push_back(fmt::format(
         "there is no ConfigMap \"{}\" yet; the configuration stays as it is until it is there",
         name));
@@ -123,7 +131,7 @@ Answer review_controller(Hooks hooks, AdmissionRequest request) {
     warn_unread(findings, found.error());
     co_return answer(name_of(request), std::move(findings));
   }
-  check_refs(findings, after, found->parts);
+  check_refs(findings, after, before, found->parts);
   if (found->claim) check_claim(findings, *found->claim);
   const build::SlurmConfInputs now = found->parts.inputs(after);
   if (before == nullptr) {
@@ -249,10 +257,10 @@ api::Findings check_config_map(Owner owner, const Versions<kube::ConfigMap>& ver
   const api::Controller& controller = *owner.controller;
   const auto& refs = controller.spec.config_file_refs;
   const std::string& name = versions.after->meta.name;
-  api::Findings findings;
-  if (std::any_of(refs.begin(), refs.end(), [&](const auto& ref) { return ref.name == name; })) {
-    findings = check_file_names("data", *versions.after, versions.before.get());
-  }
+  const bool is_file =
+      std::any_of(refs.begin(), refs.end(), [&](const auto& ref) { return ref.name == name; });
+  api::Findings findings = check_file_names("data", is_file ? FileKind::kConfig : FileKind::kScript,
+                                            *versions.after, versions.before.get());
   ConfigParts then = owner.parts;
   then.config_maps.erase(name);
   if (versions.before) then.put(versions.before);
