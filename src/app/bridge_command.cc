@@ -10,9 +10,11 @@
 #include "app/slurm_server.h"
 #include "bridge/bridge.h"
 #include "bridge/config.h"
+#include "bridge/sync/cluster_follower.h"
 #include "bridge/webhook/pod_webhooks.h"
 #include "slurm/connection.h"
 #include "slurm/push.h"
+#include "slurm/replaceable_tokens.h"
 #include "slurm/tokens.h"
 
 namespace mainspring::app {
@@ -32,6 +34,7 @@ struct Flags {
   std::size_t workers = 64;
 };
 
+// Without a server and a token where a Cluster has both: those come when it is read.
 Result<slurm::Client::Options> client_options(const Flags& flags,
                                               const bridge::BridgeConfig& config,
                                               control::Process& process) {
@@ -39,13 +42,33 @@ Result<slurm::Client::Options> client_options(const Flags& flags,
   slurm::Client::Options options;
   options.log = process.log();
   options.metrics = &process.metrics();
-  MS_TRY(options.server, http::Url::parse(config.slurm_rest_api));
   options.user = flags.slurm_user;
+  options.may_write = process.manager().may_write();
+  if (config.slurm_cluster) return options;
+  MS_TRY(options.server, http::Url::parse(config.slurm_rest_api));
   options.tokens = flags.jwt_key_file.empty()
                        ? slurm::token_file(flags.jwt_file, clock)
                        : slurm::minted_tokens_from(flags.jwt_key_file, clock);
-  options.may_write = process.manager().may_write();
   return options;
+}
+
+// Null where the configuration names no Cluster.
+std::shared_ptr<slurm::ReplaceableTokens> tokens_of_cluster(const bridge::BridgeConfig& config,
+                                                            control::Process& process) {
+  if (!config.slurm_cluster) return nullptr;
+  return std::make_shared<slurm::ReplaceableTokens>(
+      slurm::no_token("the Cluster has not been read"), process.manager().executor().clock());
+}
+std::unique_ptr<bridge::ClusterFollower> follow_cluster(
+    const bridge::BridgeConfig& config, control::Process& process, slurm::Connection& slurm,
+    const std::shared_ptr<slurm::ReplaceableTokens>& tokens) {
+  if (!config.slurm_cluster) return nullptr;
+  bridge::ClusterFollower::Options options;
+  options.cluster = *config.slurm_cluster;
+  options.tokens = tokens;
+  options.check = process.health().add("slurm cluster", control::HealthKind::kReady);
+  options.log = process.log();
+  return std::make_unique<bridge::ClusterFollower>(process.manager(), slurm, std::move(options));
 }
 
 // A pod waits for what Slurm decides, so our own jobs are looked at closely. Of all others only
@@ -91,6 +114,10 @@ Result<std::unique_ptr<control::WebhookServer>> serve_pod_webhooks(
 
 Result<int> run(const Flags& flags) {
   MS_TRY(bridge::BridgeConfig config, bridge::read_bridge_config(flags.config));
+  if (config.slurm_cluster && !flags.jwt_key_file.empty()) {
+    return fail(Code::kInvalid, "--slurm-jwt-key-file: not with slurmCluster in " + flags.config +
+                                    ", where the token is that of the Cluster's Secret");
+  }
   MS_TRY(auto described, process_options(flags.process, "mainspring-bridge"));
   MS_TRY(const std::unique_ptr<control::Process> process,
          control::Process::make(std::move(described)));
@@ -99,11 +126,14 @@ Result<int> run(const Flags& flags) {
   control::Manager& manager = process->manager();
   MS_TRY(const std::unique_ptr<http::Client> transport, slurm_transport(flags.server, *process));
   MS_TRY(auto client, client_options(flags, config, *process));
+  const auto tokens = tokens_of_cluster(config, *process);
+  if (tokens) client.tokens = tokens;
   slurm::Connection slurm(*transport, manager.executor(), manager.random(), std::move(client),
                           cache_options(*process), bridge::slurm_budget());
   MS_CHECK(serve_pushes(
       flags.push, *process, slurm::kPushPath,
       [&slurm](KeyView, const slurm::PushedEvent& event) { slurm.cache().pushed(event); }));
+  const auto follower = follow_cluster(config, *process, slurm, tokens);
   bridge::BridgeOptions options;
   options.config = std::move(config);
   options.workers = flags.workers;
@@ -127,7 +157,8 @@ void add_flags(CLI::App& command, Flags& flags) {
       ->capture_default_str();
   command
       .add_option("--slurm-jwt-file", flags.jwt_file,
-                  "A token of that user for slurmrestd; may be rotated")
+                  "A token of that user for slurmrestd; may be rotated. Not looked at where the "
+                  "configuration has slurmCluster")
       ->envname("SLURM_JWT_FILE")
       ->capture_default_str();
   command.add_option("--slurm-jwt-key-file", flags.jwt_key_file,

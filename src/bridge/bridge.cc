@@ -31,6 +31,7 @@ Bridge::Bridge(control::Manager& manager, slurm::Connection& slurm, BridgeOption
     : parts_(std::make_unique<Parts>(manager, slurm, std::move(options))) {
   manager.add_work("slurm", control::Manager::When::kAlways,
                    [&cache = slurm.cache()] { return cache.run(); });
+  manager.on_takeover([&cache = slurm.cache()] { cache.renew(); });
 }
 
 Bridge::~Bridge() = default;

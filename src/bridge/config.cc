@@ -68,6 +68,28 @@ Result<void> set_rest_api(std::string_view key, const Value& value, BridgeConfig
   return {};
 }
 
+Result<void> set_cluster(std::string_view key, const Value& value, BridgeConfig& out) {
+  constexpr std::string_view kExpected =
+      "namespace and name of a Cluster (slinky.slurm.net/v1alpha1)";
+  if (!value.is_object()) return wrong(key, value, kExpected);
+  ObjectKey cluster;
+  for (const auto [member, part] : value.members()) {
+    const std::string path = fmt::format("{}.{}", key, member);
+    if (member == "namespace") {
+      MS_TRY(cluster.ns, text(path, part, "the namespace of the Cluster"));
+      if (!is_dns1123_label(cluster.ns)) return wrong(path, part, "the name of a namespace");
+    } else if (member == "name") {
+      MS_TRY(cluster.name, text(path, part, "the name of the Cluster"));
+      if (!is_dns1123_subdomain(cluster.name)) return wrong(path, part, "the name of a Cluster");
+    } else {
+      return wrong(path, part, "no such key: there are namespace, name");
+    }
+  }
+  if (cluster.ns.empty() || cluster.name.empty()) return wrong(key, value, kExpected);
+  out.slurm_cluster = std::move(cluster);
+  return {};
+}
+
 Result<void> set_namespaces(std::string_view key, const Value& value, BridgeConfig& out) {
   if (!value.is_array()) return wrong(key, value, "a list of namespaces");
   for (const Value& each : value) {
@@ -219,6 +241,7 @@ using Setter = Result<void> (*)(std::string_view key, const Value& value, Bridge
 constexpr std::pair<std::string_view, Setter> kKeys[] = {
     {"schedulerName", set_scheduler},
     {"slurmRestApi", set_rest_api},
+    {"slurmCluster", set_cluster},
     {"managedNamespaces", set_namespaces},
     {"managedNamespaceSelector", set_selector},
     {"mcsLabel", set_mcs_label},
@@ -262,10 +285,18 @@ Result<BridgeConfig> parse_bridge_config(std::string_view yaml) {
   if (!root.is_object()) return fail(Code::kInvalid, "expected keys and values");
   BridgeConfig config;
   for (const auto [key, value] : root.members()) MS_CHECK(set(key, value, config));
-  if (config.slurm_rest_api.empty()) {
+  if (config.slurm_rest_api.empty() && !config.slurm_cluster) {
     return fail(Code::kInvalid,
                 "slurmRestApi is missing: expected slurmrestd's URL, as in "
-                "http://slurm-restapi.slurm:6820");
+                "http://slurm-restapi.slurm:6820, or instead of it slurmCluster, the namespace and "
+                "name of a Cluster that has it");
+  }
+  if (!config.slurm_rest_api.empty() && config.slurm_cluster) {
+    return fail(
+        Code::kInvalid,
+        fmt::format("slurmRestApi is {} and slurmCluster is {}: expected one of the two, "
+                    "since both say where Slurm is",
+                    quoted(config.slurm_rest_api), quoted(config.slurm_cluster->to_string())));
   }
   return config;
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/object_key.h"
 #include "base/result.h"
 #include "kube/label_selector.h"
 
@@ -44,8 +45,11 @@ using DeviceClasses = std::map<std::string, DeviceClassRule, std::less<>>;
 
 struct BridgeConfig {
   std::string scheduler_name = "slurm-bridge-scheduler";  // schedulerName
-  std::string slurm_rest_api;                             // slurmRestApi
-  std::vector<std::string> managed_namespaces;            // managedNamespaces
+  // One of the two: slurmRestApi, or slurmCluster (ours): {namespace, name} of a Cluster object
+  // that says where Slurm is, with a token.
+  std::string slurm_rest_api;
+  std::optional<ObjectKey> slurm_cluster;
+  std::vector<std::string> managed_namespaces;  // managedNamespaces
   // managedNamespaceSelector; where it is set the list is not looked at.
   std::optional<kube::LabelSelector> managed_namespace_selector;
   std::string mcs_label;                   // mcsLabel; "": none.

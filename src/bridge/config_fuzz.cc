@@ -15,7 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto config = parse_bridge_config(text);
   if (!config) return 0;
   const auto& selector = config->managed_namespace_selector;
-  if (config->slurm_rest_api.empty() || config->scheduler_name == "default-scheduler" ||
+  const bool found_once = config->slurm_rest_api.empty() == config->slurm_cluster.has_value();
+  if (!found_once || config->scheduler_name == "default-scheduler" ||
       (selector && selector->matches_everything())) {
     std::abort();
   }

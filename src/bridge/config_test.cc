@@ -61,6 +61,42 @@ TEST(BridgeConfig, HasDefaultsForAllButTheServer) {
   EXPECT_THAT(without.error().to_string(), HasSubstr("slurmRestApi is missing"));
 }
 
+TEST(BridgeConfig, AClusterMayTakeTheServersPlace) {
+  const auto config = parse_bridge_config("slurmCluster: {namespace: slurm, name: campus.a}");
+  ASSERT_TRUE(config) << config.error().to_string();
+  EXPECT_EQ(config->slurm_cluster, ObjectKey("slurm", "campus.a"));
+  EXPECT_EQ(config->slurm_rest_api, "");
+  EXPECT_FALSE(read("slurmCluster:").slurm_cluster);
+}
+
+TEST(BridgeConfig, WhereSlurmIsIsSaidOnce) {
+  EXPECT_THAT(refusal("slurmCluster: {namespace: slurm, name: campus}"),
+              AllOf(HasSubstr("slurmRestApi is"), HasSubstr("slurm-restapi.slurm"),
+                    HasSubstr("slurm/campus"), HasSubstr("expected one of the two")));
+  const auto neither = parse_bridge_config("slurmRestApi:\nslurmCluster:\n");
+  ASSERT_FALSE(neither);
+  EXPECT_THAT(neither.error().to_string(),
+              AllOf(HasSubstr("slurmRestApi is missing"), HasSubstr("slurmCluster")));
+}
+
+TEST(BridgeConfig, AClusterHasANamespaceAndAName) {
+  const auto wrong = [](const std::string& value) {
+    const auto config = parse_bridge_config("slurmCluster: " + value);
+    EXPECT_FALSE(config) << value;
+    return config ? "" : config.error().to_string();
+  };
+  for (const char* const value :
+       {"campus", "[campus]", "{}", "{name: campus}", "{namespace: slurm}"}) {
+    EXPECT_THAT(wrong(value),
+                AllOf(HasSubstr("slurmCluster is"), HasSubstr("namespace and name of a Cluster")));
+  }
+  EXPECT_THAT(wrong("{namespace: 'a/b', name: c}"), HasSubstr("slurmCluster.namespace is"));
+  EXPECT_THAT(wrong("{namespace: '', name: c}"), HasSubstr("slurmCluster.namespace is"));
+  EXPECT_THAT(wrong("{namespace: a, name: 'b c'}"), HasSubstr("slurmCluster.name is"));
+  EXPECT_THAT(wrong("{namespace: a, name: c, secret: s}"),
+              AllOf(HasSubstr("slurmCluster.secret"), HasSubstr("there are namespace, name")));
+}
+
 TEST(BridgeConfig, AKeyWithoutAValueIsNotSet) {
   EXPECT_EQ(read("partition:\nmanagedNamespaces:\nmanagedNamespaceSelector:\n").partition,
             "slurm-bridge");

@@ -1,8 +1,10 @@
 """Devices of DRA classes, by the numbers of the scenarios: what Slurm allocates is what a pod's ResourceClaim
 says, against a real API server and a real slurmctld. The drivers are made up: their ResourceSlices are
-written by hand. n1 has two GPUs, n2 has its CPUs as devices, n3 and n4 have neither."""
+written by hand. n1 has two GPUs, n2 has its CPUs as devices, n3 and n4 have neither. node1 has a slurmd and
+two GPUs, and is no node of Kubernetes' unless a test makes it one."""
 
 import json
+import re
 import socket
 import unittest
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ KINDS |= {
 }
 CLASS = "deviceclass.resource.kubernetes.io/"
 GPU, CPU = "gpu.example.com", "dra.cpu"
+H100, H100_DRIVER = "h100", "h100.example.com"  # Of node1, as dev/slurm makes them.
 SHARED = {f"{JOB}exclusive": "false"}
 
 
@@ -33,12 +36,12 @@ def resource_slice(node: str, driver: str, devices: list[dict]) -> dict:
     }
 
 
-def gpus(node: str, count: int) -> dict:
+def gpus(node: str, count: int, driver: str = GPU) -> dict:
     # In no order: their number counts.
     devices = [
         {"name": f"gpu-{i}", "attributes": {"index": {"int": i}}} for i in reversed(range(count))
     ]
-    return resource_slice(node, GPU, devices)
+    return resource_slice(node, driver, devices)
 
 
 def cpus(node: str, cores: int) -> dict:
@@ -53,12 +56,13 @@ def cpus(node: str, cores: int) -> dict:
 
 class Devices(BridgeTest):
     cluster = "bridge-dra"
-    slurm_lines = ("GresTypes=gpu",)
+    slurm_flags = ("--nodes", "1", "--gpus", "2")
+    config = f"deviceClasses: {{{H100}: {{driver: {H100_DRIVER}, attribute: index}}}}\n"
 
     @classmethod
     def install(cls):
-        for name in (GPU, CPU):
-            expression = f"device.driver == '{name}'"
+        for name, driver in ((GPU, GPU), (CPU, CPU), (H100, H100_DRIVER)):
+            expression = f"device.driver == '{driver}'"
             cls.api.create(
                 {
                     "apiVersion": "resource.k8s.io/v1",
@@ -187,6 +191,49 @@ class Devices(BridgeTest):
         self.assertEqual(
             sorted(self.devices(names[0]) + self.devices(names[1])), ["gpu-0", "gpu-1"]
         )
+
+    def native(self) -> str:
+        """A job of Slurm's own that wants a GPU of node1. Its number."""
+        argv = ["sbatch", "--parsable", "-p", "compute", "--gres", f"gpu:{H100}:1", "--mem", "100"]
+        argv += ["-o", "/dev/null", "--wrap", "sleep 600"]
+        return self.slurm.instance.sandbox.output(argv).strip()
+
+    def wait_native(self, number: str) -> str:
+        """Which GPU it has, once it runs."""
+        self.wait(
+            lambda: self.job(number)["job_state"] == ["RUNNING"],
+            lambda: f"{number} runs: {self.job(number)['state_reason']}",
+        )
+        return re.search(r"IDX:(\d+)\)", self.job(number)["gres_detail"][0])[1]
+
+    def test_12d_jobs_of_slurms_own_and_pods_have_the_gpus_of_one_node_at_a_time(self):
+        self.kubelet.make_node("node1")
+        self.addCleanup(self.api.delete, "Node", None, "node1")
+        self.api.create(gpus("node1", 2, H100_DRIVER))
+        self.addCleanup(self.api.delete, "ResourceSlice", None, f"node1-{H100_DRIVER}")
+        there = {f"{JOB}partition": "compute"}
+        first = self.native()
+        self.assertEqual(self.wait_native(first), "0")
+        self.device_pod("a", H100, 1, **there)
+        (pod,) = self.wait_bound("a")
+        self.assertEqual(pod["spec"]["nodeName"], "node1")
+        self.assertEqual(self.devices("a"), ["gpu-1"])
+
+        # The next pod gets what the job had, and the next job what the first pod had.
+        self.device_pod("b", H100, 1, **there)
+        self.wait_says("b", "Resources")
+        self.cancel(first)
+        self.wait_bound("b")
+        self.assertEqual(self.devices("b"), ["gpu-0"])
+        second = self.native()
+        self.wait(
+            lambda: self.job(second)["state_reason"] == "Resources",
+            lambda: f"{second} waits: {self.job(second)}",
+        )
+        self.wait(lambda: self.get("a")["status"]["phase"] == "Running", "it runs")
+        self.finish("a")
+        self.assertEqual(self.wait_native(second), "1")
+        self.assertEqual(self.devices("b"), ["gpu-0"])
 
     def test_13_cpus_are_those_of_the_cores_that_slurm_allocated(self):
         node = self.slurm.node("n2")

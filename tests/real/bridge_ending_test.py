@@ -35,6 +35,44 @@ class Ending(BridgeTest):
         self.cancel(number)
         self.wait_gone("p")
 
+    def test_19b_jobs_that_slurm_ends_by_itself_take_their_pods_along(self):
+        """One whose time is over, which slurmctld notices every 30 seconds, and one whose node fails. Their
+        nodes are kept until the containers are gone, which is when this test says so."""
+        self.kubelet.ends_after |= {"late": 1e9, "unlucky": 1e9}
+        late = self.running("late", annotations={f"{JOB}timelimit": "60"})
+        self.slurm.scontrol("update", f"jobid={late}", "endtime=now+5")
+
+        unlucky = self.running("unlucky")
+        node = self.get("unlucky")["spec"]["nodeName"]
+        self.slurm.update(node, state="down", reason="burnt")
+        self.wait_told("unlucky")
+        self.assertEqual(self.job(unlucky)["job_state"], ["NODE_FAIL"])
+        # Whoever put it down opens it again; the containers are there all the same.
+        self.assertEqual(self.slurm.reason(node), "burnt")
+        self.slurm.update(node, state="resume")
+        self.wait_kept("unlucky", unlucky, node)
+
+        node = self.get("late")["spec"]["nodeName"]
+        self.wait_told("late")
+        self.assertEqual(self.job(late)["job_state"], ["TIMEOUT"])
+        self.wait_kept("late", late, node)
+
+    def wait_told(self, name: str):
+        self.wait(
+            lambda: "deletionTimestamp" in self.get(name)["metadata"], f"pod {name} is ending"
+        )
+
+    def wait_kept(self, name: str, job: str, node: str):
+        """The node is, for the pod's job, until its containers end."""
+        self.wait(lambda: job in self.held(node), lambda: f"{node} held: {self.slurm.node(node)}")
+        self.assertIsNotNone(self.api.find("Pod", self.ns, name))
+        self.kubelet.ends_after.pop(name)
+        self.wait_gone(name)
+        self.wait(
+            lambda: self.slurm.state(node) == self.idle(),
+            lambda: f"{node} is open again: {self.slurm.node(node)}",
+        )
+
     def test_20_a_node_that_slurm_freed_early_is_kept_until_the_containers_are_gone(self):
         self.kubelet.ends_after["p"] = 6.0
         number = self.running("p")
@@ -204,7 +242,7 @@ class Ending(BridgeTest):
             self.wait_gone(name)
         self.assertEqual(self.live_jobs(), [])
 
-    def test_25e_jobs_that_nobody_marked_are_adopted(self):
+    def test_25h_jobs_that_nobody_marked_are_adopted(self):
         number = self.running("p")
         self.bridge.kill()
         change = {"metadata": {"labels": {JOB_ID: None}}}

@@ -19,7 +19,7 @@ class BridgeKubelet(FakeKubelet):
 
     def turn(self):
         with self.lock:
-            list(self.hands.map(lambda pod: self.look_at(pod, [], set()), self.api.all("Pod")))
+            list(self.hands.map(lambda pod: self.look_at(pod, [], set()), self.pods.all()))
             self.renew_leases()
 
     def care_for(self, pod: dict, pods: list[dict], registered: set[str]):
@@ -65,6 +65,7 @@ class BridgeKubelet(FakeKubelet):
         }
         change = {"metadata": {"uid": meta["uid"]}, "status": status}
         self.api.patch("Pod", meta["namespace"], meta["name"], change, "strategic", "status")
+        pod["status"] = pod.get("status", {}) | status
 
     def make_external(self, name: str, cpus: int = 8, memory: str = "16Gi", **labels: str) -> str:
         """A node that the bridge registers in Slurm. Half a core is the system's own."""

@@ -1,10 +1,14 @@
 """What pods and jobs go through while Slurm, or the way to it, is away: scenario 24 and the token of 25, by
 their letters, against a real API server and a real slurmctld. Whatever is away, nothing that runs is ended,
-nothing is asked for twice, and all goes on by itself."""
+nothing is asked for twice, and all goes on by itself. Also what Slurm is asked for at all, as all of it goes
+through here."""
 
 import contextlib
+import re
 import time
 import unittest
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 from bridge_harness import JOB_ID, KINDS, BridgeTest
 from operator_kube import Refused
@@ -164,7 +168,7 @@ class Outage(BridgeTest):
         self.wait_bound("p")
         self.assertEqual(len(self.of("p")), 1)
 
-    def test_25g_a_token_that_expires_costs_nothing(self):
+    def test_25i_a_token_that_expires_costs_nothing(self):
         whole = self.token.read_text()
         self.addCleanup(self.token.write_text, whole)
         self.set_scene()
@@ -183,6 +187,51 @@ class Outage(BridgeTest):
         self.wait_bound("waits", "later")
         self.assertEqual(self.job_id("waits"), self.numbers["waits"])
         self.assertEqual(len(self.live_jobs()), 2, self.live_jobs())
+
+    def asked(self) -> Counter:
+        """About jobs, so far. How all of them are is asked at its own pace, whoever comes."""
+        found = Counter(re.sub(r"/\d+", "", line) for line in self.proxy.asked)
+        return Counter({k: n for k, n in found.items() if " job" in k and k != "GET jobs/state"})
+
+    def is_quiet(self) -> bool:
+        before = self.asked()
+        time.sleep(2.5)  # Longer than until the next look at all jobs.
+        return self.asked() == before
+
+    def cost(self, name: str) -> Counter:
+        """Of some pods that start at once, and of their ends."""
+        self.wait(self.is_quiet, "the bridge knows of all jobs")
+        before = self.asked()
+        for number in range(4):
+            self.pod(f"{name}-{number}")
+        for number in range(4):
+            self.wait_bound(f"{name}-{number}")
+            self.api.delete("Pod", self.ns, f"{name}-{number}")
+        for number in range(4):
+            self.wait_gone(f"{name}-{number}")
+        return self.asked() - before
+
+    def queue(self, jobs: int):
+        """Of somebody who has not said yet when they may start."""
+        job = {"name": "queued", "partition": "slurm-bridge", "flags": ["EXTERNAL_JOB"]}
+        job |= {"hold": True, "current_working_directory": "/tmp", "environment": ["A=b"]}
+        self.addCleanup(
+            self.slurm.instance.sandbox.output,
+            ["scancel", "--ctld", "--state=PENDING", "--name=queued"],
+        )
+        with ThreadPoolExecutor(4) as hands:
+            submit = lambda _: self.slurm.call("job/submit", "POST", {"job": job})  # noqa: E731
+            self.assertTrue(all(made["job_id"] for made in hands.map(submit, range(jobs))))
+
+    def test_26_a_pod_costs_the_same_whatever_else_is_in_the_queue(self):
+        few = self.cost("few")
+        self.queue(900)
+        many = self.cost("many")
+        self.assertEqual(many["POST job/allocate"], 4, many)
+        self.assertLessEqual(set(many), set(few))
+        self.assertNotIn("GET jobs", many)
+        # Once more for each where it changed while it was looked at.
+        self.assertLessEqual(many.total(), few.total() + 4, (few, many))
 
 
 if __name__ == "__main__":

@@ -26,8 +26,15 @@ TREE = """
 """
 
 
+def make_urgent(test: BridgeTest):
+    made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
+    test.api.create(made | {"metadata": {"name": "urgent"}})
+    test.addCleanup(test.api.delete, "PriorityClass", None, "urgent")
+
+
 class Policy(BridgeTest):
     cluster = "bridge-policy"
+    slurm_lines = ("PartitionName=first Nodes=slurm-bridge PriorityTier=9 MaxTime=UNLIMITED",)
     config = """
 identities:
   s16:
@@ -57,9 +64,22 @@ priorityClasses:
         self.assertEqual(self.job(self.job_id("later"))["user_name"], "alice")
 
     def test_20b_a_pod_does_not_overtake_a_job_of_higher_priority(self):
+        self.come_second("slurm-bridge")
+
+    def test_20g_slurm_refuses_to_let_a_pod_overtake_what_the_bridge_does_not_look_at(self):
+        """Nobody waits in the pod's partition, so it is tried at once; a better one has its nodes."""
+        before = self.allocations()
+        self.come_second("first")
+        self.assertEqual(self.allocations(), before + 1)
+        # Which is a job that never ran.
+        states = sorted(job["job_state"] for job in self.jobs())
+        self.assertEqual(states, [["FAILED"], ["RUNNING"]])
+
+    def come_second(self, partition: str):
+        """A pod behind a job that waits in this partition."""
         holds = self.fill("n1", "n2", "n3", minutes=60)
         # Wants all four, so that n4 is kept free for it.
-        job = {"name": "first", "partition": "slurm-bridge", "flags": ["EXTERNAL_JOB"]}
+        job = {"name": "first", "partition": partition, "flags": ["EXTERNAL_JOB"]}
         job |= {"nodes": "4", "shared": ["none"], "current_working_directory": "/tmp"}
         job |= {"environment": ["A=b"], "priority": {"set": True, "number": 90000}}
         first = str(self.slurm.call("job/submit", "POST", {"job": job})["job_id"])
@@ -71,13 +91,12 @@ priorityClasses:
         self.cancel(holds)
         self.wait(lambda: self.job(first)["job_state"] == ["RUNNING"], "the first runs first")
         self.assertEqual(self.job(number)["job_state"], ["PENDING"])
+        self.assertFalse(self.get("small")["spec"].get("nodeName"))
         self.cancel(first)
         self.wait_bound("small")
 
     def test_20d_a_priority_class_is_worth_its_priority_on_both_ways(self):
-        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
-        self.api.create(made | {"metadata": {"name": "urgent"}})
-        self.addCleanup(lambda: self.api.delete("PriorityClass", None, "urgent"))
+        make_urgent(self)
         self.pod("now", cpu="8", priorityClassName="urgent")
         (pod,) = self.wait_bound("now")
         self.assertEqual(self.job(self.job_id("now"))["priority"]["number"], 5000)
@@ -89,9 +108,7 @@ priorityClasses:
         self.assertEqual(job["priority"]["number"], 5000)
 
     def test_20f_a_job_that_no_node_could_hold_for_a_while_keeps_its_priority(self):
-        made = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1000}
-        self.api.create(made | {"metadata": {"name": "urgent"}})
-        self.addCleanup(lambda: self.api.delete("PriorityClass", None, "urgent"))
+        make_urgent(self)
         self.kubelet.make_external("n7", memory="64Gi")
         self.addCleanup(lambda: self.api.delete("Node", None, "n7"))
         self.wait(lambda: "n7" in self.slurm.nodes(), "n7 is there")
@@ -289,16 +306,26 @@ class Limits(BridgeTest):
     slurm_lines = (
         "AccountingStorageEnforce=associations,limits,qos",
         "AccountingStoreFlags=job_comment",
+        "PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",
     )
     config = """
 identities:
   "*": {user: alice}
+  s16f: {user: alice, account: lab, qos: steady, partition: second}
+priorityClasses:
+  urgent: {qos: steady}
 """
 
     @classmethod
     def install(cls):
-        run = cls.slurm.instance.sandbox.output
-        run(["sacctmgr", "-i", "modify", "qos", "normal", "set", "MaxJobsPerUser=1"])
+        for words in (
+            "modify qos normal set MaxJobsPerUser=1",
+            "add qos steady",
+            "add account lab",
+            "add user alice account=lab",
+            "modify user alice set qos+=steady",
+        ):
+            cls.slurm.instance.sandbox.output(["sacctmgr", "-i", *words.split()])
 
     def test_16d_a_pod_beyond_a_limit_waits_in_the_queue(self):
         self.pod("a")
@@ -324,6 +351,21 @@ identities:
         job = self.job(self.job_id("p"))
         self.assertEqual([job["account"], job["qos"]], ["test", "normal"])
 
+    def test_16f_account_qos_and_partition_are_those_of_the_namespace(self):
+        others = {"account": "test", "qos": "normal", "partition": "slurm-bridge"}
+        self.pod("p", annotations={f"{JOB}{key}": value for key, value in others.items()})
+        self.wait_bound("p")
+        job = self.job(self.job_id("p"))
+        found = [job[key] for key in ("user_name", "account", "qos", "partition")]
+        self.assertEqual(found, ["alice", "lab", "steady", "second"])
+
+    def test_20h_a_priority_class_is_worth_its_qos(self):
+        make_urgent(self)
+        self.pod("p", priorityClassName="urgent")
+        self.wait_bound("p")
+        job = self.job(self.job_id("p"))
+        self.assertEqual([job["account"], job["qos"]], ["test", "steady"])
+
     def test_24i_the_exit_code_of_a_pod_is_in_accounting(self):
         self.pod("p")
         self.wait_bound("p")
@@ -335,6 +377,18 @@ identities:
         said = lambda: self.slurm.instance.sandbox.output(sacct).strip()  # noqa: E731
         self.wait(lambda: said().startswith("3:0|"), lambda: f"sacct says {said()}")
         self.assertIn("exit code 3", said())
+
+    def test_24j_how_pods_ended_is_in_accounting_where_slurm_ended_their_job(self):
+        self.pod("p")
+        self.wait_bound("p")
+        self.wait(lambda: self.get("p")["status"]["phase"] == "Running", "it runs")
+        number = self.job_id("p")
+        self.cancel(number)
+        self.wait_gone("p")
+        sacct = ["sacct", "-X", "-n", "-P", "-j", number, "-o", "DerivedExitCode,Comment"]
+        said = lambda: self.slurm.instance.sandbox.output(sacct).strip()  # noqa: E731
+        self.wait(lambda: said().startswith("137:0|"), lambda: f"sacct says {said()}")
+        self.assertIn("exit code 137", said())
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class Scheduling(BridgeTest):
         "PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",
         "Licenses=matlab:2",
     )
+    config = "mcsLabel: kubernetes\n"
 
     @classmethod
     def install(cls):
@@ -63,6 +64,7 @@ class Scheduling(BridgeTest):
         self.assertEqual(job["cpus_per_task"]["number"], 1)
         self.assertEqual(job["memory_per_node"]["number"], 100)
         self.assertEqual(job["time_limit"]["number"], 1)
+        self.assertEqual(job["mcs_label"], "kubernetes")
         self.assertIn(f'{{"pods":["{self.ns}/p"],"uids":["{meta["uid"]}"]', job["admin_comment"])
         self.assertEqual(meta["annotations"][NODE], pod["spec"]["nodeName"])
         self.assertEqual(job["nodes"], pod["spec"]["nodeName"])
@@ -100,6 +102,17 @@ class Scheduling(BridgeTest):
         job = self.wait(lambda: self.live_jobs(), "a job")[0]
         self.assertTrue(job["time_limit"]["infinite"], job["time_limit"])
 
+        # Nor has one with a deadline of 0, which Kubernetes' own controller would end at once.
+        self.owned_job("other", 1, activeDeadlineSeconds=0, managedBy="tests.dev/nobody")
+        uid = self.api.get("Job", self.ns, "other")["metadata"]["uid"]
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": uid}
+        meta = {"name": "of-other", "namespace": self.ns}
+        meta["ownerReferences"] = [owner | {"controller": True}]
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": pod_spec()}
+        self.api.create(body)
+        job = self.wait_job("of-other")
+        self.assertTrue(job["time_limit"]["infinite"], job["time_limit"])
+
     def test_07_a_pod_group_starts_when_it_is_whole(self):
         self.pod_group("g", 2)
         label = {"scheduling.x-k8s.io/pod-group": "g"}
@@ -110,7 +123,10 @@ class Scheduling(BridgeTest):
         a, b = self.wait_bound("a", "b")
         self.assertEqual(a["metadata"]["labels"][JOB_ID], b["metadata"]["labels"][JOB_ID])
         self.assertNotEqual(a["spec"]["nodeName"], b["spec"]["nodeName"])
-        self.assertEqual(self.job(a["metadata"]["labels"][JOB_ID])["node_count"]["number"], 2)
+        job = self.job(a["metadata"]["labels"][JOB_ID])
+        self.assertEqual(job["node_count"]["number"], 2)
+        # Two more nodes would have done: which ones is Slurm's to say.
+        self.assertEqual([job["job_state"], job["required_nodes"]], [["RUNNING"], ""])
 
         # The job is the gang's until its last pod is gone.
         number = self.job_id("a")
@@ -157,6 +173,7 @@ class Scheduling(BridgeTest):
             or "gone" in self.condition("orphan").get("message", ""),
             "the orphan says why it waits",
         )
+        self.assertEqual([j for j in self.jobs() if "/orphan" in j["admin_comment"]], [])
 
     def limited_access(self) -> Path:
         """A kubeconfig that may do all that the bridge needs, and knows nothing of Deployments."""
@@ -247,6 +264,7 @@ class Scheduling(BridgeTest):
         asked = {"user-id": "alice", "group-id": "users", "licenses": "matlab:2"}
         asked |= {"constraints": "slurm-bridge", "reservation": "lab", "priority": "4321"}
         asked |= {"mem-per-node": "256Mi", "cpu-per-task": "2", "job-name": "asked"}
+        asked |= {"wckey": "protein"}
         self.pod("p", annotations={f"{JOB}{key}": value for key, value in asked.items()})
         self.wait_bound("p")
         job = self.job(self.job_id("p"))
@@ -260,6 +278,7 @@ class Scheduling(BridgeTest):
             "mem-per-node": f"{job['memory_per_node']['number']}Mi",
             "cpu-per-task": str(job["cpus_per_task"]["number"]),
             "job-name": job["name"],
+            "wckey": job["wckey"],
         }
         self.assertEqual(is_so, asked)
         self.assertEqual(job["nodes"], "n4")
@@ -367,6 +386,8 @@ class Scheduling(BridgeTest):
             self.pod(f"large-{number}", cpu="8", annotations={f"{JOB}partition": "nowhere"})
         self.pod("small")
         self.wait_bound("small")
+        # At once, and not when Slurm comes to look for gaps.
+        self.assertNotIn("BACKFILL_ATTEMPTED", self.job(self.job_id("small"))["flags"])
         self.cancel(others)
 
     def test_25g_two_hundred_blocked_pods_of_high_priority_do_not_delay_a_small_one(self):
@@ -378,7 +399,14 @@ class Scheduling(BridgeTest):
             for number in range(200)
         ]
         self.wait(lambda: len(self.live_jobs()) == 200, lambda: f"jobs: {len(self.live_jobs())}")
+        passes = lambda: self.slurm.call("diag/")["statistics"]["bf_cycle_counter"]  # noqa: E731
         self.pod("small")
+        number = str(self.wait_job("small")["job_id"])
+        before = passes()
+        # Slurm starts nothing else of a partition where some wait, but by backfill: in its next pass, where
+        # one may be under way.
+        self.wait(lambda: self.job(number)["job_state"] == ["RUNNING"], "it runs")
+        self.assertLessEqual(passes() - before, 2)
         self.wait_bound("small")
         self.assertEqual(self.job(self.job_id(blocked[0]))["job_state"], ["PENDING"])
 

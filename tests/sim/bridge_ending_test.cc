@@ -223,6 +223,26 @@ TEST_F(BridgeEnding, APodWhoseEndNobodyReportsIsToldOfUntilItsNodeIsDeclaredLost
   EXPECT_TRUE(runs(1));
 }
 
+TEST_F(BridgeEnding, TheFinalizerOfEarlyReleasesIsTakenOffWhereTheContainersAreGone) {
+  add_nodes(1);
+  put_pod("p");
+  world.pass(seconds(30));
+  ASSERT_TRUE(runs(1)) << world.safety.account();
+  // As slurm-bridge before 1.0 leaves it to us.
+  world.kill();
+  world.patch(path_of("p"), R"({"metadata":{"finalizers":["slinky.slurm.net/finalizer"]}})");
+  world.start();
+  world.pass(minutes(1));
+  world.kubelet.linger(true);
+  delete_pod("p");
+  world.pass(minutes(1));
+  EXPECT_TRUE(find("p") && runs(1)) << world.safety.account();
+  world.kubelet.linger(false);
+  world.pass(minutes(5));
+  EXPECT_FALSE(find("p")) << world.safety.account();
+  EXPECT_FALSE(runs(1)) << world.safety.account();
+}
+
 TEST_F(BridgeEnding, WhatIsLongOverCostsNothingWhenTheBridgeStarts) {
   add_nodes(1);
   put_pod("p");

@@ -12,6 +12,8 @@ namespace {
 using http::Method;
 
 constexpr std::string_view kGroups = "/podgroups/";
+// A kind whose pods are scheduled though the bridge has never heard of it.
+const kube::Resource kTrainJobs{"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", true};
 
 class BridgeForming : public testing::Test {
  protected:
@@ -48,15 +50,31 @@ class BridgeForming : public testing::Test {
   }
   // Makes a Job; the reference to it for its pods.
   std::string owning_job(const std::string& name, const std::string& annotations,
-                         const std::string& spec = "") {
+                         const std::string& spec = "", const std::string& owner = "") {
     world.put(
         fmt::format("{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}, namespace: "
-                    "default, annotations: {{{}}}}}, spec: {{{} template: {{spec: "
-                    "{{containers: [{{name: m, image: i}}], restartPolicy: Never}}}}}}}}",
-                    name, annotations, spec));
+                    "default, annotations: {{{}}}, ownerReferences: [{}]}}, spec: {{{} template: "
+                    "{{spec: {{containers: [{{name: m, image: i}}], restartPolicy: Never}}}}}}}}",
+                    name, annotations, owner, spec));
     const Object job = world.api.find(kube::Job::kResource, "default", name);
     return fmt::format("{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: true}}",
                        name, uid_of(*job));
+  }
+  // The same of a TrainJob.
+  std::string train_job(const std::string& name, const std::string& annotations,
+                        const std::string& owner = "") {
+    world.put(fmt::format(
+        "{{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: "
+        "{{name: {}, namespace: default, annotations: {{{}}}, ownerReferences: [{}]}}}}",
+        name, annotations, owner));
+    const Object made = world.api.find(kTrainJobs, "default", name);
+    return fmt::format(
+        "{{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, name: {}, "
+        "uid: {}, controller: true}}",
+        name, uid_of(*made));
+  }
+  static std::string limit(int minutes) {
+    return fmt::format("slurmjob.slinky.slurm.net/timelimit: '{}'", minutes);
   }
   // Both nodes are in use.
   void fill() {
@@ -269,6 +287,84 @@ TEST_F(BridgeForming, WithoutTheirKindPodsOfAGroupAreEachByThemselves) {
   for (const char* const name : {"set-1", "set-2"}) {
     EXPECT_EQ(uids_of(*job_of(name)), std::vector{std::string(uid_of(*find(name)))});
   }
+}
+
+TEST_F(BridgeForming, PodsOfAnyKindTakeWhatTheHighestOwnerSaysUnlessAJobSaysIt) {
+  serve_kind(world.api, kTrainJobs);
+  const std::string top = train_job("top", limit(7));
+  pod("of-kind", {.annotations = limit(4), .owner = train_job("low", limit(5), top)});
+  pod("of-job", {.annotations = limit(4), .owner = owning_job("work", limit(6), "", top)});
+  world.pass(seconds(30));
+  ASSERT_TRUE(job_of("of-kind") && job_of("of-job")) << says("of-kind") << says("of-job");
+  EXPECT_EQ(job_of("of-kind")->time_limit, 7);
+  EXPECT_EQ(job_of("of-job")->time_limit, 6);
+  EXPECT_NE(node_of("of-kind"), "");
+  EXPECT_NE(node_of("of-job"), "");
+}
+
+TEST_F(BridgeForming, OwnersMayBeThirtyTwoAboveEachOtherAndNoMore) {
+  serve_kind(world.api, kTrainJobs);
+  std::string owner = train_job("owner-1", limit(7));
+  for (int i = 2; i <= 32; ++i) owner = train_job(fmt::format("owner-{}", i), "", owner);
+  pod("deep", {.owner = owner});
+  pod("deeper", {.owner = train_job("owner-33", "", owner)});
+  world.pass(seconds(30));
+  ASSERT_NE(job_of("deep"), nullptr) << says("deep");
+  EXPECT_EQ(job_of("deep")->time_limit, 7);
+  EXPECT_EQ(job_of("deeper"), nullptr);
+  EXPECT_TRUE(has(says("deeper"), "more than 32 owners")) << says("deeper");
+}
+
+TEST_F(BridgeForming, OwnersThatOwnEachOtherAreSaidAndDelayNobodyElse) {
+  serve_kind(world.api, kTrainJobs);
+  const std::string egg = train_job("egg", "");
+  const std::string hen = train_job("hen", "", egg);
+  world.patch("/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs/egg",
+              fmt::format(R"({{"metadata":{{"ownerReferences":[{}]}}}})",
+                          json::to_text(*json::parse_yaml(hen))));
+  pod("chick", {.owner = hen});
+  pod("other", {});
+  world.pass(seconds(30));
+  EXPECT_TRUE(has(says("chick"), "one owns itself")) << says("chick");
+  EXPECT_FALSE(events("OwnerNotReadable").empty());
+  EXPECT_EQ(job_of("chick"), nullptr);
+  EXPECT_NE(node_of("other"), "") << world.safety.account();
+}
+
+TEST_F(BridgeForming, APodWhoseOwnerIsNotThereSaysSoAndGetsNoJob) {
+  const std::string owner = owning_job("gone", "");
+  world.kube_door.close(Method::kGet, "/jobs/gone", 404);
+  pod("orphan", {.owner = owner});
+  world.pass(minutes(1));
+  EXPECT_TRUE(has(says("orphan"), "Job gone, which owns pod orphan, is not there"))
+      << says("orphan");
+  EXPECT_FALSE(events("OwnerNotReadable").empty());
+  EXPECT_TRUE(world.slurm.model().jobs().empty()) << world.safety.account();
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_NE(node_of("orphan"), "") << says("orphan");
+}
+
+TEST_F(BridgeForming, ADeadlineOfNoSecondsIsNoLimit) {
+  pod("plain", {.owner = owning_job("work", "", "activeDeadlineSeconds: 0,")});
+  pod("short", {.owner = owning_job("rest", "", "activeDeadlineSeconds: 90,")});
+  world.pass(seconds(30));
+  ASSERT_TRUE(job_of("plain") && job_of("short")) << says("plain") << says("short");
+  EXPECT_EQ(job_of("plain")->time_limit, std::nullopt);
+  EXPECT_EQ(job_of("short")->time_limit, 2);
+}
+
+TEST_F(BridgeForming, AnnotationsOfEarlyReleasesAreReadWithAWarning) {
+  pod("early", {.annotations = "slinky.slurm.net/timelimit: '7'"});
+  pod("now", {.annotations = limit(8)});
+  world.pass(seconds(30));
+  ASSERT_TRUE(job_of("early") && job_of("now")) << says("early") << says("now");
+  EXPECT_EQ(job_of("early")->time_limit, 7);
+  const auto said = events("Annotation");
+  ASSERT_EQ(said.size(), 1U) << world.safety.account();
+  EXPECT_TRUE(has(said[0], "slinky.slurm.net/timelimit") &&
+              has(said[0], "use slurmjob.slinky.slurm.net/timelimit"))
+      << said[0];
 }
 
 TEST_F(BridgeForming, AShortRefusalToBindDoesNotCostTheJob) {

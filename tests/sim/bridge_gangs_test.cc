@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/seeds_testing.h"
 #include "sim/bridge_world.h"
 
 namespace mainspring::sim {
@@ -471,7 +472,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 TEST(BridgeGangs, NothingIsLostOrGivenTwiceWhateverHappensAndAllComesRightInTheEnd) {
   const std::uint64_t only = from_environment("MAINSPRING_SIM_SEED", 0);
   const std::uint64_t first = only != 0 ? only : from_environment("MAINSPRING_SIM_FIRST", 1);
-  const std::uint64_t count = only != 0 ? 1 : from_environment("MAINSPRING_SIM_SEEDS", 4);
+  const std::uint64_t count = only != 0 ? 1 : from_environment("MAINSPRING_SIM_SEEDS", seeds(4));
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     Story story(seed * 100);
     const std::string wrong = story.play(60);

@@ -286,6 +286,16 @@ TEST_F(BridgeSubmission, APartOfAHetJobNoneOfWhosePodsCanBeBoundGivesItsNodesBac
   EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
 }
 
+TEST_F(BridgeSubmission, APartDoesNotTakeTheOnlyNodeThatSuitsAnother) {
+  // The first suits both, and Slurm takes the first node that does.
+  add_nodes(1, "a");
+  add_nodes(1, "b");
+  put_gang("g", 2, {"", "a"});
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("g-0"), "b0") << waits_for("g-0") << world.safety.account();
+  EXPECT_EQ(node_of("g-1"), "a0") << waits_for("g-1") << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, AGangThatIsToldToHasAPartForEachKindOfPods) {
   add_nodes(2, "n");
   put_gang("told", 2, {"", ""}, "mainspring.slurm.net/heterogeneous: 'true'");
@@ -317,6 +327,58 @@ TEST_F(BridgeSubmission, AHetJobIsFoundAgainByABridgeThatWasKilled) {
   EXPECT_EQ(node_of("mixed-0"), "big0");
   EXPECT_EQ(node_of("mixed-1"), "small0");
   EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+// A zone of each of the first nodes by its letter.
+void set_zones(BridgeWorld& world, const std::string& pool, std::string_view zones) {
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    world.patch(fmt::format("/api/v1/nodes/{}{}", pool, i),
+                fmt::format(R"({{"metadata":{{"labels":{{"zone":"{}"}}}}}})", zones.substr(i, 1)));
+  }
+}
+
+TEST_F(BridgeSubmission, AGangWithATopologyConstraintIsInOneDomain) {
+  add_nodes(4, "n");
+  set_zones(world, "n", "abab");
+  world.put(
+      "{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: {name: g, namespace: "
+      "default}, spec: {schedulingPolicy: {gang: {minCount: 2}}, preemptionPolicy: Never, "
+      "schedulingConstraints: {topology: [{key: zone}]}}}");
+  for (const char* const name : {"g-0", "g-1"}) {
+    put(name, "", "schedulingGroup: {podGroupName: g},");
+  }
+  world.pass(seconds(30));
+  const std::set<std::string> nodes = {node_of("g-0"), node_of("g-1")};
+  // Any two in a row would be of both.
+  const bool in_a = nodes == std::set<std::string>{"n0", "n2"};
+  const bool in_b = nodes == std::set<std::string>{"n1", "n3"};
+  EXPECT_TRUE(in_a || in_b) << waits_for("g-0") << world.safety.account();
+  bool told = false;
+  for (const auto& [key, event] : world.api.storage().all("events.events.k8s.io")) {
+    told = told || text_at(*event, "/reason") == "NotHonoured";
+  }
+  EXPECT_TRUE(told) << "of the preemption policy";
+}
+
+TEST_F(BridgeSubmission, AGangThatNoDomainHasRoomForSaysSo) {
+  add_nodes(3, "n");
+  set_zones(world, "n", "abc");
+  world.put(
+      "{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: {name: g, namespace: "
+      "default}, spec: {schedulingPolicy: {gang: {minCount: 2}}, "
+      "schedulingConstraints: {topology: [{key: zone}]}}}");
+  for (const char* const name : {"g-0", "g-1"}) {
+    put(name, "", "schedulingGroup: {podGroupName: g},");
+  }
+  world.pass(seconds(30));
+  EXPECT_EQ(node_of("g-0") + node_of("g-1"), "") << world.safety.account();
+  EXPECT_NE(waits_for("g-0").find("all pods have to be where the nodes agree in zone"),
+            std::string::npos)
+      << waits_for("g-0");
+  set_zones(world, "n", "aac");
+  world.pass(seconds(60));
+  const std::set<std::string> nodes = {node_of("g-0"), node_of("g-1")};
+  EXPECT_EQ(nodes, (std::set<std::string>{"n0", "n1"})) << waits_for("g-0");
 }
 
 TEST_F(BridgeSubmission, NodesThatComeToSuitAreLeftOutNoMore) {

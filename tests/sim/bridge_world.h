@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bridge/bridge.h"
+#include "bridge/sync/cluster_follower.h"
 #include "bridge/translate/ownership.h"
 #include "json/yaml.h"
 #include "kube/gangs.h"
@@ -79,7 +80,7 @@ class BridgeWorld {
   void start() {
     if (process_) return;
     safety.note("the bridge starts");
-    process_.emplace(executor, kube_faults, slurm_faults, chance.next(), options);
+    process_.emplace(executor, kube_faults, slurm_faults, chance.next(), options, health);
   }
   void kill() {
     if (process_) safety.note("the bridge dies");
@@ -121,31 +122,11 @@ class BridgeWorld {
 
   bridge::BridgeOptions options;  // Of the next process.
 
- private:
-  // Dies where it stands.
-  struct Process {
-    Process(net::Executor& executor, http::Transport& kube, http::Transport& slurm,
-            std::uint64_t seed, const bridge::BridgeOptions& options)
-        : random(seed),
-          client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
-          manager(executor, client, random, {.name = "mainspring-bridge", .instance = "one"}),
-          connection(slurm, executor, random, slurm_options(), cache_options(),
-                     bridge::slurm_budget()),
-          all(manager, connection, options),
-          life(executor) {
-      life.spawn(manager.run());
-    }
-    Random random;
-    kube::Client client;
-    control::Manager manager;
-    slurm::Connection connection;
-    bridge::Bridge all;
-    net::TaskGroup life;
-  };
-  static slurm::Client::Options slurm_options() {
+  static slurm::Client::Options slurm_options(const bridge::BridgeOptions& options,
+                                              std::shared_ptr<slurm::TokenSource> tokens) {
     slurm::Client::Options made;
-    made.server = *http::Url::parse("http://sim");
-    made.tokens = slurm::static_token(Secret("any"));
+    if (!options.config.slurm_cluster) made.server = *http::Url::parse("http://sim");
+    made.tokens = std::move(tokens);
     return made;
   }
   // As the app has them.
@@ -163,6 +144,39 @@ class BridgeWorld {
     made.admin_comment_keys = bridge::admin_comment_keys;
     return made;
   }
+
+ private:
+  // Dies where it stands.
+  struct Process {
+    Process(net::Executor& executor, http::Transport& kube, http::Transport& slurm,
+            std::uint64_t seed, const bridge::BridgeOptions& options, control::Health& health)
+        : random(seed),
+          tokens(std::make_shared<slurm::ReplaceableTokens>(slurm::static_token(Secret("any")),
+                                                            executor.clock())),
+          client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
+          manager(executor, client, random, {.name = "mainspring-bridge", .instance = "one"}),
+          connection(slurm, executor, random, slurm_options(options, tokens), cache_options(),
+                     bridge::slurm_budget()),
+          all(manager, connection, options),
+          life(executor) {
+      if (options.config.slurm_cluster) {
+        follower.emplace(manager, connection,
+                         bridge::ClusterFollower::Options{
+                             .cluster = *options.config.slurm_cluster,
+                             .tokens = tokens,
+                             .check = health.add("slurm cluster", control::HealthKind::kReady)});
+      }
+      life.spawn(manager.run());
+    }
+    Random random;
+    std::shared_ptr<slurm::ReplaceableTokens> tokens;
+    kube::Client client;
+    control::Manager manager;
+    slurm::Connection connection;
+    bridge::Bridge all;
+    std::optional<bridge::ClusterFollower> follower;
+    net::TaskGroup life;
+  };
   static Faults::Options kube_way(std::uint64_t seed) {
     return {.seed = seed,
             .delay_max = milliseconds(200),
@@ -201,8 +215,10 @@ class BridgeWorld {
   // Between the bridge and the two.
   Interceptor kube_door{safety.kube()};
   Faults kube_faults{kube_door, kube_way(seed_ + 1)};
-  Meter slurm_meter{safety.slurm()};
+  Interceptor slurm_door{safety.slurm()};
+  Meter slurm_meter{slurm_door};
   Faults slurm_faults{slurm_meter, slurm_way(seed_ + 2)};
+  control::Health health{executor.clock()};
 
  private:
   std::optional<Process> process_;

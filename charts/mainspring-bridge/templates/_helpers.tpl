@@ -67,11 +67,37 @@ system:serviceaccount:{{ include "bridge.namespace" . }}:{{ include "bridge.serv
 {{- if ge (int (default 0 .Values.scheduler.verbosity)) 4 }}debug{{ else }}{{ .Values.scheduler.logLevel }}{{ end -}}
 {{- end -}}
 
+{{- /* Where the Cluster is that says where Slurm is; its name, checked, is empty where there is none. */ -}}
+{{- define "bridge.clusterNamespace" -}}
+{{- default (include "bridge.namespace" .) .Values.sharedConfig.slurmCluster.namespace -}}
+{{- end -}}
+{{- define "bridge.cluster" -}}
+{{- with .Values.sharedConfig -}}
+{{- if .slurmCluster.name -}}
+{{- if not .slurmCluster.secretName -}}
+{{- fail "sharedConfig.slurmCluster.secretName: needed with a name; what the Cluster has as spec.token.secretRef" -}}
+{{- end -}}
+{{- if .slurmJwtKeySecret.name -}}
+{{- fail "sharedConfig: slurmCluster and slurmJwtKeySecret exclude each other; the token is that of the Cluster's Secret" -}}
+{{- end -}}
+{{- else if or .slurmCluster.namespace .slurmCluster.secretName -}}
+{{- fail "sharedConfig.slurmCluster.name: needed; without it no Cluster is looked at" -}}
+{{- end -}}
+{{- .slurmCluster.name -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The bridge's configuration file. */ -}}
 {{- define "bridge.config" -}}
 {{- with .Values.schedulerConfig -}}
 schedulerName: {{ .schedulerName }}
+{{- if include "bridge.cluster" $ }}
+slurmCluster:
+  namespace: {{ include "bridge.clusterNamespace" $ | quote }}
+  name: {{ include "bridge.cluster" $ | quote }}
+{{- else }}
 slurmRestApi: {{ $.Values.sharedConfig.slurmRestApi }}
+{{- end }}
 {{- if $.Values.admission.managedNamespaceSelector }}
 managedNamespaceSelector: {{- toYaml $.Values.admission.managedNamespaceSelector | nindent 2 }}
 {{- else }}

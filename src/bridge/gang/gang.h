@@ -41,6 +41,9 @@ struct Gang {
   // A floor for every pod, of the coscheduling PodGroup's minResources or the Job's pod template.
   std::optional<std::int64_t> floor_cpus, floor_memory_mb;
   std::string priority_class;  // Of the pods, or of their PodGroup.
+  // Labels of nodes: all pods have to be where these have the same values. Of the PodGroup.
+  std::vector<std::string> topology_keys;
+  std::vector<std::string> near;  // Nodes where others of the gang are, where there are such keys.
 };
 
 }  // namespace mainspring::bridge

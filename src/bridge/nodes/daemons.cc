@@ -34,13 +34,6 @@ bool repels(const kube::Taint& taint, const kube::PodSpec& spec) {
          !kube::tolerates(spec.tolerations, taint);
 }
 
-bool runs_on(const Daemon& daemon, const kube::Node& node, const BridgeConfig& config) {
-  if (daemon.meta.deleting() || !daemon.spec.selects(node.meta)) return false;
-  if (config.taint_nodes && repels(our_taint(config), daemon.spec)) return false;
-  return std::none_of(node.taints.begin(), node.taints.end(),
-                      [&](const kube::Taint& taint) { return repels(taint, daemon.spec); });
-}
-
 Error unreadable(std::string_view text) {
   return Error(Code::kInvalid,
                fmt::format("annotation {}: {} is not an amount of each resource, as in "
@@ -49,6 +42,13 @@ Error unreadable(std::string_view text) {
 }
 
 }  // namespace
+
+bool runs_on(const Daemon& daemon, const kube::Node& node, const BridgeConfig& config) {
+  if (daemon.meta.deleting() || !daemon.spec.selects(node.meta)) return false;
+  if (config.taint_nodes && repels(our_taint(config), daemon.spec)) return false;
+  return std::none_of(node.taints.begin(), node.taints.end(),
+                      [&](const kube::Taint& taint) { return repels(taint, daemon.spec); });
+}
 
 Reserve reserve_of(const std::vector<std::shared_ptr<const Daemon>>& daemons,
                    const kube::Node& node, const BridgeConfig& config) {

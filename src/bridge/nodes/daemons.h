@@ -45,8 +45,11 @@ struct Reserve {
   bool operator==(const Reserve&) const = default;
 };
 
-// What the pods of these DaemonSets ask for on a node that is ours: with our taint, where we set
-// it.
+// Whether the DaemonSet has, or will have, a pod on a node that is ours: with our taint, where we
+// set it.
+bool runs_on(const Daemon& daemon, const kube::Node& node, const BridgeConfig& config);
+
+// What the pods of these DaemonSets ask for on such a node.
 Reserve reserve_of(const std::vector<std::shared_ptr<const Daemon>>& daemons,
                    const kube::Node& node, const BridgeConfig& config);
 

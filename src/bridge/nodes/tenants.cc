@@ -15,9 +15,7 @@
 namespace mainspring::bridge {
 namespace {
 
-bool is_tenant(const kube::Pod& pod) {
-  return !pod.node_name.empty() && !pod.terminal() && pod.meta.labels.contains(kJobIdLabel);
-}
+bool is_tenant(const kube::Pod& pod) { return pod.meta.labels.contains(kJobIdLabel); }
 
 // The job is for this pod. Looking for the UID is quick; a comment may name hundreds.
 bool is_for(const slurm::Job& job, const kube::Pod& pod) {
@@ -63,16 +61,13 @@ bool is_too_much(const std::vector<PodPtr>& pods, const kube::Node& node) {
                      [&](const auto& one) { return !has(one.first, one.second); });
 }
 
-Tenants::Tenants(World& world)
-    : world_(world),
-      by_node_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
-        if (is_tenant(pod)) values.push_back(pod.node_name.str());
-      })) {}
+Tenants::Tenants(World& world) : world_(world) {}
 
 Tenants::Pods Tenants::on(const kube::Node& node) const {
   Pods live;
-  for (const PodPtr& pod : world_.pods.find(by_node_, node.meta.name)) {
-    if (stage_of(*pod, is_out_of_service(node)) != PodStage::kOver) live.push_back(pod);
+  for (const PodPtr& pod : world_.pods_on(node.meta.name)) {
+    if (is_tenant(*pod) && stage_of(*pod, is_out_of_service(node)) != PodStage::kOver)
+      live.push_back(pod);
   }
   return live;
 }

@@ -61,7 +61,6 @@ class Tenants {
   JobPtr record(slurm::JobId job) const;
 
   World& world_;
-  Store<kube::Pod>::IndexId by_node_;  // Those with a mark that are not over.
 };
 
 // Whether the job has nodes at all: it has started, has not ended and was not sent back.

@@ -21,18 +21,20 @@ ExitCodes::ExitCodes(World& world) : world_(world) {
   world_.manager.add_work("exit-codes", control::Manager::When::kLeading, [this] { return run(); });
 }
 
-void ExitCodes::add(slurm::JobId job, int exit_code) {
-  if (exit_code == 0 || ended_.size() >= kMost) return;
+void ExitCodes::add(slurm::JobId job, int exit_code, std::string comment) {
+  if ((exit_code == 0 && comment.empty()) || ended_.size() >= kMost) return;
   if (world_.manager.executor().now() < without_until_) return;
-  ended_.push_back({job, exit_code});
+  ended_.push_back({job, exit_code, std::move(comment)});
 }
 
 net::Task<Result<bool>> ExitCodes::write(Ended ended) {
   const slurm::Accounting accounting(world_.slurm);
   MS_CO_TRY(const slurm::DbJob past, co_await accounting.job(ended.job));
   if (past.end_time == 0) co_return false;
-  MS_CO_CHECK(co_await accounting.update_job(
-      ended.job, {.derived_exit_code = static_cast<std::int32_t>(ended.exit_code)}));
+  slurm::DbJobUpdate update;
+  if (!ended.comment.empty()) update.comment = std::move(ended.comment);
+  if (ended.exit_code != 0) update.derived_exit_code = static_cast<std::int32_t>(ended.exit_code);
+  MS_CO_CHECK(co_await accounting.update_job(ended.job, std::move(update)));
   co_return true;
 }
 

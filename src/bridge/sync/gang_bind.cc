@@ -59,6 +59,10 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   if (!node_of) {
     co_return co_await cannot_bind(job->id, std::move(unbound), std::move(bound), node_of.error());
   }
+  for (const PodPtr& pod : unbound) {
+    if (!is_there(*pod)) continue;
+    recent_.reserve(pod, node_of->at(pod->meta.uid), world_.manager.executor().now());
+  }
   MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, *node_of));
   if (!taken.empty()) {
     const TimePoint now = world_.manager.executor().now();

@@ -45,6 +45,16 @@ void GangSync::note_outcome(slurm::JobId job, const Roll& roll) {
   }
 }
 
+// What became of the pods of a job that Slurm itself ended, once the last of them has: slurmctld
+// takes no comment on such a job any more, slurmdbd does.
+void GangSync::account_for(slurm::JobId job) {
+  const auto note = notes_.find(job);
+  if (note == notes_.end() || !note->second.outcome || note->second.accounted) return;
+  note->second.accounted = true;
+  const Outcome& outcome = *note->second.outcome;
+  exit_codes_.add(job, outcome.exit_code(), outcome.is_worth_telling() ? outcome.text() : "");
+}
+
 // Over for no other reason than that its node is.
 bool GangSync::is_lost_alone(const kube::Pod& pod) const {
   const PodStage without = stage_of(pod, false);
@@ -71,6 +81,7 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
     const Outcome* const outcome = note->second.outcome.get();
     // How a job ends that we end is no news.
     unfollow(job);
+    note->second.accounted = true;
     if (outcome != nullptr) exit_code = outcome->exit_code();
     if (outcome != nullptr && outcome->is_worth_telling()) {
       const auto noted =
@@ -237,8 +248,11 @@ void GangSync::look_for_stuck() {
 Task<Result<void>> GangSync::sweep() {
   for (;;) {
     MS_CO_CHECK(co_await net::sleep(kSweep));
-    if (world_.pods.synced()) look_for_stuck();
-    if (!world_.pods.synced() || !world_.cache.jobs_freshness().fresh()) continue;
+    if (world_.pods.current()) look_for_stuck();
+    if (!world_.pods.current() || !world_.cache.jobs().current() ||
+        !world_.cache.jobs_freshness().fresh()) {
+      continue;
+    }
     std::vector<Unclaimed> found = unclaimed();
     if (found.size() > kMostSwept) {
       world_.log.error("many jobs seem to have no pods; only some of them are looked at",

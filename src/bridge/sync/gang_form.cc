@@ -160,7 +160,9 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
     MS_CO_CHECK(co_await show(pods, volumes.error().to_string()));
     co_return Requeue{again};
   }
+  note_neighbours(facts.shape);
   auto prepared = submission_.prepare(facts.shape, *volumes);
+  crowded_ = crowded_ || (prepared && prepared->crowded);
   if (!prepared || !prepared->impossible.empty()) {
     const std::string text = prepared ? prepared->impossible : prepared.error().to_string();
     const Duration again = pause(key);
@@ -169,7 +171,10 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
     co_return Requeue{again};
   }
   for (const std::string& warning : prepared->warnings) {
-    tell(pods, EventType::kWarning, "Deprecated", warning);
+    tell(pods, EventType::kWarning, "Annotation", warning);
+  }
+  for (const std::string& one : facts.not_honoured) {
+    tell(pods, EventType::kWarning, "NotHonoured", one);
   }
   set_unsure(pods, true);
   auto job = co_await submission_.start(*std::move(prepared));
@@ -186,6 +191,17 @@ Task<Result<Requeue>> GangSync::form_gang(Key key, GangFacts facts, Pods pods) {
   }
   refusals_.erase(gang_text(key));
   co_return co_await started(std::move(key), *std::move(job), std::move(pods));
+}
+
+// Whoever comes later has to be where the first are.
+void GangSync::note_neighbours(Gang& gang) const {
+  if (gang.topology_keys.empty()) return;
+  const kube::Pod& sample = *gang.pods.front();
+  const std::string key = sample.meta.ns + "/" + gang_of(sample).id();
+  for (const PodPtr& pod : world_.pods.find(by_gang_, key)) {
+    if (pod->node_name.empty() || pod->terminal() || pod->meta.deleting()) continue;
+    gang.near.push_back(pod->node_name.str());
+  }
 }
 
 // Jobs that are theirs by the word of the user whom their owner names, whom gather() does not know.
@@ -257,6 +273,7 @@ Task<Result<void>> GangSync::wait_closely(slurm::JobId job) {
 // it was withdrawn.
 Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang wanted) {
   wanted.pods = pods;
+  note_neighbours(wanted);
   auto volumes = co_await volumes_.nodes_of(pods);
   auto prepared = volumes ? submission_.prepare(wanted, *volumes, submission_.parts_of(*job).size())
                           : fail(volumes.error());
@@ -264,6 +281,9 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     tell(pods, EventType::kWarning, "CannotBeScheduled", prepared.error().to_string());
     co_return job;
   }
+  crowded_ = crowded_ || prepared->crowded;
+  // Others' pods are everywhere, for a while: that is no reason to lose the place in the queue.
+  if (prepared->crowded && !prepared->impossible.empty()) co_return job;
   // While no node is large enough, Slurm holds it. When it lets it go, by itself, the priority that
   // it had from us is gone, so it is told again.
   JobRequests& sent = notes_[job->id].sent;

@@ -59,10 +59,12 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   Joining out;
   const auto names = expand_hostlist(job->nodes);
   if (!names) co_return out;
-  std::vector<Place> nodes = submission_.places(*names, free);
   const auto each =
       static_cast<std::size_t>(std::max<std::int64_t>(job->tasks_per_node.value_or(1), 1));
   Pods all = call_roll(job->id, job, members).at_work();
+  Pods own = all;
+  own.insert(own.end(), free.begin(), free.end());
+  std::vector<Place> nodes = submission_.places(*names, own);
   std::map<std::string, std::size_t, std::less<>> used;
   std::vector<std::string> given;
   for (const PodPtr& pod : all) {
@@ -88,6 +90,8 @@ Task<Result<GangSync::Joining>> GangSync::find_gaps(Key key, JobPtr job, Pods me
   const auto volumes = co_await volumes_.nodes_of(all);
   if (!volumes) co_return out;
   facts->shape.pods = all;
+  // The job has its nodes, and they are where they have to be.
+  facts->shape.topology_keys.clear();
   const auto prepared = submission_.prepare(facts->shape, *volumes);
   if (!prepared || prepared->parts.size() != 1 || !is_enough(*job, prepared->parts.front())) {
     co_return out;

@@ -73,12 +73,23 @@ Task<Result<void>> GangSync::end_empty_parts(slurm::JobId job) {
   co_return Result<void>();
 }
 
+// Pods of others that are on their way there and do not show it yet.
+void GangSync::add_expected(Place& place, const Pods& own) const {
+  const TimePoint now = world_.manager.executor().now();
+  for (const PodPtr& other : recent_.expected_on(place.node->meta.name, now)) {
+    const bool is_own = std::any_of(own.begin(), own.end(), [&](const PodPtr& pod) {
+      return pod->meta.uid == other->meta.uid;
+    });
+    if (!is_own) place.taken.add(other->spec);
+  }
+}
+
 Result<GangSync::NodeOf> GangSync::choose_nodes(const slurm::Job& job, const Pods& all,
                                                 const std::vector<VolumeNodes>& volumes) const {
   const auto parts = submission_.parts_of(job);
   const auto members = by_part(job, all);
   NodeOf node_of;
-  // Two parts may share a node, and its ports.
+  // Two parts may share a node, and what there is of it.
   std::multimap<std::string, PodPtr> there;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Pods pods;
@@ -93,7 +104,8 @@ Result<GangSync::NodeOf> GangSync::choose_nodes(const slurm::Job& job, const Pod
     std::vector<Place> nodes = submission_.places(names, all);
     for (Place& node : nodes) {
       const auto [begin, end] = there.equal_range(node.slurm_name);
-      for (auto at = begin; at != end; ++at) node.with_ports.push_back(at->second);
+      for (auto at = begin; at != end; ++at) node.taken.add(at->second->spec);
+      if (node.node) add_expected(node, all);
     }
     MS_TRY(const auto chosen, assign(pods, own, nodes, world_.config.scheduler_name, given));
     for (std::size_t pod = 0; pod < pods.size(); ++pod) {

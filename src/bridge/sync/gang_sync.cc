@@ -35,6 +35,11 @@ void add_forgotten(JobPlan& plan, const std::vector<Member>& members) {
   }
 }
 
+// Takes what Slurm does not count of a node.
+bool is_at(const kube::Pod* pod) {
+  return pod != nullptr && !pod->node_name.empty() && !pod->terminal();
+}
+
 Requeue sooner(Requeue a, Requeue b) {
   if (!a.after) return b;
   if (!b.after) return a;
@@ -59,9 +64,6 @@ GangSync::GangSync(World& world, Tenants& tenants)
       })),
       by_job_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
         if (const slurm::JobId job = job_of(pod)) values.emplace_back(job.text());
-      })),
-      by_node_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
-        if (!pod.node_name.empty()) values.push_back(pod.node_name.str());
       })),
       tasks_(world.manager.executor()) {
   queue_ = &world_.manager.add({.name = "gang",
@@ -96,11 +98,14 @@ void GangSync::watch(control::Controller& queue) {
       if (!pod.node_name.empty()) recent_.shows_node(pod.meta.uid);
       recent_.shows_guard(pod.meta.uid, pod.meta.has_finalizer(kFinalizer));
     }
+    if (is_at(before.get()) && !is_at(after.get())) room_was_made();
     // Where the last pod of a job goes, so does what was kept of it.
     const slurm::JobId job = before ? job_of(*before) : slurm::JobId();
     if (job && world_.pods.find(by_job_, job.text()).empty()) drop_note(job);
   });
   queue.wait_for(world_.nodes);
+  queue.wait_for(world_.daemons);
+  queue.wait_for(world_.lodgers);
   queue.wait_for(world_.system);
   queue.wait_for(world_.slices);
   queue.wait_for(world_.claims);
@@ -391,8 +396,9 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
   // The marks first: a job that is found without them is adopted again, never the other way round.
   MS_CO_CHECK(co_await for_all(std::move(plan.detach),
                                [this](PodPtr pod) { return unmark(std::move(pod)); }));
-  if (known.job && !plan.over) note_outcome(job, roll);
+  if (known.job) note_outcome(job, roll);
   if (plan.cancel && !plan.over) MS_CO_CHECK(co_await finish(job));
+  if (plan.over && roll.at_work().empty()) account_for(job);
   MS_CO_CHECK(co_await let_go(std::move(plan.let_go)));
   if (!plan.bind.empty()) {
     MS_CO_TRY(const auto stopped, co_await stop_if_broken(key, known.job, roll, elsewhere));

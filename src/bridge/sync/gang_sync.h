@@ -52,6 +52,7 @@ class GangSync {
     bool told = false;                          // Its end, to the pods.
     bool may_end = false;                       // The limit has let it through.
     std::unique_ptr<Outcome> outcome;           // Of its pods so far; null: none is over.
+    bool accounted = false;                     // Slurm has heard of it, or is about to.
     // While it waits: when Slurm was last asked why, and what the pods were told of that.
     std::optional<TimePoint> looked, said_at, event_at;
     std::string reason, said;
@@ -103,6 +104,7 @@ class GangSync {
   void watch(control::Controller& queue);
   void watch_nodes(control::Controller& queue);
   void wake_waiting();
+  void room_was_made();
   Task<Result<void>> wake_soon();
   Gathered gather(const control::Key& key) const;
   PodStage stage(const kube::Pod& pod) const;
@@ -133,6 +135,7 @@ class GangSync {
                                       std::size_t elsewhere);
   Task<Result<control::Requeue>> form_gang(control::Key key, GangFacts facts, Pods pods);
   Task<Result<control::Requeue>> cannot_ask(control::Key key, Pods pods, Error error);
+  void note_neighbours(Gang& gang) const;
   Task<Result<bool>> adopt_by_user(Gang gang);
   Task<Result<control::Requeue>> started(control::Key key, Started made, Pods pods);
   Task<Result<void>> ask_anew(slurm::JobId job, Pods pods, std::string why);
@@ -149,6 +152,7 @@ class GangSync {
   // Which node each pod gets, by UID; of a het job each one of its part's.
   Result<NodeOf> choose_nodes(const slurm::Job& job, const Pods& all,
                               const std::vector<VolumeNodes>& volumes) const;
+  void add_expected(Place& place, const Pods& own) const;
   // By the parts of the job: places in `pods`.
   std::vector<std::vector<std::size_t>> by_part(const slurm::Job& job, const Pods& pods) const;
   // Only those that the job says are its own.
@@ -192,6 +196,7 @@ class GangSync {
   void unfollow(slurm::JobId job);
   void drop_note(slurm::JobId job);
   void note_outcome(slurm::JobId job, const Roll& roll);
+  void account_for(slurm::JobId job);
   bool is_lost_alone(const kube::Pod& pod) const;
   std::size_t jobs_at_work();
   bool may_end(slurm::JobId job, const Pods& pods, std::string_view why);
@@ -215,12 +220,13 @@ class GangSync {
   ExitCodes exit_codes_;
   LostNodes lost_;
   RemovalLimit limit_;  // Of jobs that end with pods at work.
-  Store<kube::Pod>::IndexId by_gang_, by_job_, by_node_;
+  Store<kube::Pod>::IndexId by_gang_, by_job_;
   control::Controller* queue_ = nullptr;
   std::map<slurm::JobId, Note> notes_;
   // UIDs of pods of which it is not known whether Slurm has a job for them.
   std::set<std::string, std::less<>> unsure_;
   bool waking_ = false;                   // All that wait are about to be looked at.
+  bool crowded_ = false;                  // Since they were, others' pods were in somebody's way.
   std::map<std::string, int> refusals_;   // In a row, by gang.
   std::map<std::string, Growth> growth_;  // By gang, of those that want more pods.
   RecentWrites recent_;

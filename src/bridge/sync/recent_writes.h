@@ -62,6 +62,26 @@ class RecentWrites {
     return out;
   }
 
+  // It is about to get that node: for a while nobody else is to count on what it takes there.
+  void reserve(const PodPtr& pod, const std::string& node, TimePoint now) {
+    reserved_[pod->meta.uid] = {pod, node, now};
+  }
+  // Those that are on their way there, as far as anybody can tell, and that the store does not show
+  // there.
+  std::vector<PodPtr> expected_on(std::string_view node, TimePoint now) const {
+    std::vector<PodPtr> out;
+    for (const auto& [uid, one] : reserved_) {
+      if (one.node == node && now < one.at + kAWhile) out.push_back(one.pod);
+    }
+    for (const Unseen& one : unseen_on(node, now)) {
+      const auto reserved = reserved_.find(one.pod->meta.uid);
+      const bool is_in = reserved != reserved_.end() && reserved->second.node == node &&
+                         now < reserved->second.at + kAWhile;
+      if (one.maybe_there && !is_in) out.push_back(one.pod);
+    }
+    return out;
+  }
+
   // Whether it has our finalizer, until the store says the same; unset: as the store says.
   void guarded(const std::string& uid, bool is) { guards_[uid] = is; }
   std::optional<bool> is_guarded(std::string_view uid) const {
@@ -80,9 +100,13 @@ class RecentWrites {
   }
 
   // The store shows the pod's node, or that there is no such pod any more.
-  void shows_node(std::string_view uid) { erase(places_, uid); }
+  void shows_node(std::string_view uid) {
+    erase(places_, uid);
+    erase(reserved_, uid);
+  }
   void forget(std::string_view uid) {
     erase(places_, uid);
+    erase(reserved_, uid);
     erase(gone_, uid);
     erase(guards_, uid);
   }
@@ -97,6 +121,11 @@ class RecentWrites {
     std::optional<TimePoint> sent;
     bool bound = false;
   };
+  struct Reserved {
+    PodPtr pod;
+    std::string node;
+    TimePoint at{};
+  };
   template <class T>
   using ByUid = std::map<std::string, T, std::less<>>;
   template <class T>
@@ -105,6 +134,7 @@ class RecentWrites {
   }
 
   ByUid<Place> places_;
+  ByUid<Reserved> reserved_;
   ByUid<TimePoint> gone_;
   ByUid<bool> guards_;
 };

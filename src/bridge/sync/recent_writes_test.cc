@@ -78,5 +78,24 @@ TEST(RecentWrites, AGuardIsRememberedUntilItShows) {
   EXPECT_EQ(recent.is_guarded("a"), std::nullopt);
 }
 
+TEST(RecentWrites, WhoIsAboutToGetANodeIsExpectedThereForAWhile) {
+  RecentWrites recent;
+  const TimePoint now = kStart + hours(1);
+  const PodPtr a = pod_named("a");
+  const PodPtr b = pod_named("b");
+  recent.reserve(a, "n1", now);
+  recent.give(b, kJob, "n1");
+  EXPECT_EQ(recent.expected_on("n1", now), std::vector{a}) << "b was not sent there";
+  recent.send("b", now);
+  recent.reserve(b, "n1", now);
+  EXPECT_EQ(recent.expected_on("n1", now).size(), 2U) << "each once";
+  EXPECT_TRUE(recent.expected_on("n2", now).empty());
+  recent.bound("b");
+  const TimePoint later = now + RecentWrites::kAWhile;
+  EXPECT_EQ(recent.expected_on("n1", later), std::vector{b}) << "what is bound stays so";
+  recent.shows_node("b");
+  EXPECT_TRUE(recent.expected_on("n1", now).size() == 1);
+}
+
 }  // namespace
 }  // namespace mainspring::bridge

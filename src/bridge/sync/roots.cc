@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/quantity.h"
+#include "bridge/gang/not_honoured.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -267,6 +268,10 @@ Task<Result<GangFacts>> Roots::of_pod_group(GangRef gang, PodPtr sample) {
   facts.shape.job_name = gang.name;
   facts.shape.min_members = group.policy.gang ? std::max(group.policy.min_count, 1) : 1;
   facts.shape.priority_class = group.policy.priority_class.str();
+  for (const kube::Text& key : group.policy.topology_keys) {
+    facts.shape.topology_keys.push_back(key.str());
+  }
+  facts.not_honoured = not_honoured(group);
   // Nearer to the user wins: the Workload over the Job over the PodGroup that was made from them.
   facts.shape.annotations = copy(group.meta.annotations);
   if (sample->meta.controller() != nullptr) {

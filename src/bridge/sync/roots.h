@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bridge/gang/gang_size.h"
 #include "bridge/gang/grouping.h"
@@ -28,6 +29,8 @@ struct GangFacts {
   Gang shape;
   // Set: the gang cannot be scheduled until somebody changes that, in words for its owner.
   std::string blocked;
+  // What its owners ask for and do not get, in words for them.
+  std::vector<std::string> not_honoured;
   // The kind that would make a gang of the pods is not installed: each is one by itself.
   bool not_served = false;
 };

@@ -17,7 +17,6 @@
 #include "bridge/names.h"
 #include "bridge/sync/pod_writes.h"
 #include "bridge/translate/annotations.h"
-#include "bridge/translate/host_ports.h"
 #include "bridge/translate/job.h"
 #include "bridge/translate/node_room.h"
 #include "bridge/translate/parts.h"
@@ -146,35 +145,15 @@ Submission::Submission(World& world)
               partitions.emplace_back(name);
             }
           })),
-      with_ports_(world.pods.add_index([](const kube::Pod& pod, std::vector<std::string>& nodes) {
-        if (pod.node_name.empty() || pod.terminal() || !has_host_ports(*pod.spec)) return;
-        nodes.push_back(pod.node_name.str());
-      })) {}
+      use_(world) {}
 
 std::vector<Place> Submission::places(const std::vector<std::string>& slurm_nodes,
                                       const std::vector<PodPtr>& gang) const {
   std::vector<Place> out;
   out.reserve(slurm_nodes.size());
   for (const std::string& name : slurm_nodes) out.push_back({name, world_.kube_node(name)});
-  add_ports(out, gang);
+  use_.fill(out, gang);
   return out;
-}
-
-// Who has which port of a node is no business of Slurm's, so it is ours.
-void Submission::add_ports(std::vector<Place>& places, const std::vector<PodPtr>& gang) const {
-  if (std::none_of(gang.begin(), gang.end(),
-                   [](const PodPtr& pod) { return has_host_ports(*pod->spec); })) {
-    return;
-  }
-  for (Place& place : places) {
-    if (!place.node) continue;
-    for (const PodPtr& pod : world_.pods.find(with_ports_, place.node->meta.name)) {
-      const bool own = std::any_of(gang.begin(), gang.end(), [&](const PodPtr& one) {
-        return one->meta.uid == pod->meta.uid;
-      });
-      if (!own) place.with_ports.push_back(pod);
-    }
-  }
 }
 
 // Of a partition, or of several with commas between them: Slurm then starts the job where it can
@@ -201,7 +180,7 @@ std::vector<Place> Submission::candidates(std::string_view partitions, const Gan
   for (const auto& node : nodes_of(partitions)) {
     out.push_back({node->name.str(), world_.kube_node(node->name)});
   }
-  add_ports(out, gang.pods);
+  use_.fill(out, gang.pods);
   return out;
 }
 
@@ -217,12 +196,20 @@ void Submission::leave_out_without_cpus(std::vector<Place>& places) const {
 
 Result<Prepared> Submission::prepare(const Gang& gang, const std::vector<VolumeNodes>& volumes,
                                      std::size_t parts) const {
+  auto anywhere = prepare_in(nullptr, gang, volumes, parts);
+  if (!anywhere || gang.topology_keys.empty() || !anywhere->impossible.empty()) return anywhere;
+  return in_one_domain(*std::move(anywhere), gang, volumes, parts);
+}
+
+Result<Prepared> Submission::prepare_in(const Domain* domain, const Gang& gang,
+                                        const std::vector<VolumeNodes>& volumes,
+                                        std::size_t parts) const {
   MS_TRY(const JobAnnotations asked, parse_annotations(gang.annotations));
   MS_TRY(const std::vector<std::size_t> kinds, kinds_of(gang.pods, volumes));
-  auto whole = shape(gang, volumes, std::vector<std::size_t>(kinds.size()));
+  auto whole = shape(domain, gang, volumes, std::vector<std::size_t>(kinds.size()));
   const bool differ = std::any_of(kinds.begin(), kinds.end(), [](auto kind) { return kind > 0; });
   if (!differ || !asked.heterogeneous.value_or(true)) return whole;
-  auto split = shape(gang, volumes, kinds);
+  auto split = shape(domain, gang, volumes, kinds);
   if (asked.heterogeneous) return split;
   const auto can_be = [](const Result<Prepared>& one) {
     return one && one->impossible.empty() && !one->too_large;
@@ -232,7 +219,8 @@ Result<Prepared> Submission::prepare(const Gang& gang, const std::vector<VolumeN
 }
 
 // With a part for each kind of pods.
-Result<Prepared> Submission::shape(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
+                                   const std::vector<VolumeNodes>& volumes,
                                    const std::vector<std::size_t>& kinds) const {
   const bool het = std::any_of(kinds.begin(), kinds.end(), [](auto kind) { return kind > 0; });
   std::vector<Translation> translated;
@@ -255,7 +243,7 @@ Result<Prepared> Submission::shape(const Gang& gang, const std::vector<VolumeNod
     }
     slurm::JobRequest& request = translated[i].request;
     request.admin_comment = comment_for(gang.pods, het ? kinds : std::vector<std::size_t>());
-    place(out, request, gangs[i], own);
+    place(domain, out, request, gangs[i], own);
     out.parts.push_back(std::move(request));
     for (std::string& warning : translated[i].warnings) {
       const bool known =
@@ -263,14 +251,17 @@ Result<Prepared> Submission::shape(const Gang& gang, const std::vector<VolumeNod
       if (!known) out.warnings.push_back(std::move(warning));
     }
   }
-  // It starts by the backfill scheduler alone.
-  if (het) out.less_liked.clear();
+  if (het) {
+    leave_to_others(out);
+    // It starts by the backfill scheduler alone.
+    out.less_liked.clear();
+  }
   return out;
 }
 
 // Leaves out the nodes where the pods cannot be, and says where too few are left.
-void Submission::place(Prepared& out, slurm::JobRequest& request, const Gang& part,
-                       const std::vector<VolumeNodes>& volumes) const {
+void Submission::place(const Domain* domain, Prepared& out, slurm::JobRequest& request,
+                       const Gang& part, const std::vector<VolumeNodes>& volumes) const {
   const std::string partition = request.partition.value_or(world_.config.partition);
   std::vector<Place> all = candidates(partition, part);
   const std::string cpus = std::string(kDeviceClassPrefix) + std::string(kCpuClass);
@@ -279,11 +270,16 @@ void Submission::place(Prepared& out, slurm::JobRequest& request, const Gang& pa
     leave_out_without_cpus(all);
   }
   for (Place& place : all) {
+    if (domain != nullptr && place.node && !domain->has(place.node->meta)) {
+      place.lacks = "not in " + domain->to_string();
+    }
     const auto node = world_.cache.nodes().get({}, place.slurm_name);
     if (!node || !place.lacks.empty()) continue;
     place.lacks = doubtful_gpus(part.pods, !request.shared.empty(), *node);
   }
-  const Fit found = fit(part.pods, volumes, all, world_.config.scheduler_name);
+  const auto each = static_cast<std::size_t>(std::max(request.tasks_per_node.value_or(1), 1));
+  const Fit found = fit(part.pods, volumes, all, world_.config.scheduler_name, each);
+  out.crowded = out.crowded || found.crowded;
   if (!found.excluded.empty()) request.excluded_nodes = {found.excluded};
   const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));
   if (found.left >= least) {

@@ -15,8 +15,10 @@
 
 #include "bridge/gang/gang.h"
 #include "bridge/sync/lost_jobs.h"
+#include "bridge/sync/node_use.h"
 #include "bridge/sync/world.h"
 #include "bridge/translate/change.h"
+#include "bridge/translate/domains.h"
 #include "bridge/translate/ownership.h"
 #include "bridge/translate/placement.h"
 #include "slurm/job_request.h"
@@ -36,6 +38,8 @@ struct Prepared {
   std::vector<std::string> warnings;
   // Set: no job can be asked for now, in words for the gang's owner.
   std::string impossible;
+  // Nodes are left out for what others' pods have of them just now.
+  bool crowded = false;
 };
 
 struct Started {
@@ -91,16 +95,22 @@ class Submission {
                             const std::vector<PodPtr>& gang) const;
 
  private:
-  Result<Prepared> shape(const Gang& gang, const std::vector<VolumeNodes>& volumes,
+  // `domain`: where all pods have to be; null: anywhere.
+  Result<Prepared> prepare_in(const Domain* domain, const Gang& gang,
+                              const std::vector<VolumeNodes>& volumes, std::size_t parts) const;
+  Result<Prepared> in_one_domain(Prepared anywhere, const Gang& gang,
+                                 const std::vector<VolumeNodes>& volumes, std::size_t parts) const;
+  Result<Prepared> shape(const Domain* domain, const Gang& gang,
+                         const std::vector<VolumeNodes>& volumes,
                          const std::vector<std::size_t>& kinds) const;
-  void place(Prepared& out, slurm::JobRequest& request, const Gang& part,
+  void place(const Domain* domain, Prepared& out, slurm::JobRequest& request, const Gang& part,
              const std::vector<VolumeNodes>& volumes) const;
+  void leave_to_others(Prepared& out) const;
   std::size_t large_enough(const slurm::JobRequest& request) const;
   std::string comment_for(const std::vector<PodPtr>& pods,
                           const std::vector<std::size_t>& kinds = {}) const;
   std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
   std::vector<Place> candidates(std::string_view partitions, const Gang& gang) const;
-  void add_ports(std::vector<Place>& places, const std::vector<PodPtr>& gang) const;
   void leave_out_without_cpus(std::vector<Place>& places) const;
   std::string less_liked(const Gang& gang, const std::vector<Place>& places,
                          const slurm::JobRequest& request) const;
@@ -115,7 +125,7 @@ class Submission {
   Store<slurm::Job>::IndexId by_pod_;
   Store<slurm::Job>::IndexId by_leader_;   // Parts of het jobs.
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
-  Store<kube::Pod>::IndexId with_ports_;   // By node: those that take ports of it.
+  NodeUse use_;
 };
 
 // The pods that an external job is for, by its own word; none where it says nothing of pods.

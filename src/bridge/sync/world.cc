@@ -29,6 +29,20 @@ World::World(control::Manager& manager, slurm::Connection& slurm, BridgeOptions 
       slices(manager.store<kube::ResourceSlice>({.optional = true})),
       claims(manager.store<kube::ResourceClaim>({.optional = true})),
       daemons(manager.store<Daemon>()),
+      lodgers(manager.store<Lodger>(
+          {.field_selector = fmt::format("spec.schedulerName!={},spec.nodeName!=,"
+                                         "status.phase!=Succeeded,status.phase!=Failed",
+                                         config.scheduler_name)},
+          [tainted = config.taint_nodes](const Lodger& lodger) {
+            return can_be_in_the_way(lodger, tainted);
+          })),
+      pods_by_node_(pods.add_index([](const kube::Pod& pod, std::vector<std::string>& values) {
+        if (!pod.node_name.empty() && !pod.terminal()) values.push_back(pod.node_name.str());
+      })),
+      lodgers_by_node_(
+          lodgers.add_index([](const Lodger& lodger, std::vector<std::string>& values) {
+            values.push_back(lodger.node_name.str());
+          })),
       by_slurm_name_(nodes.add_index([](const kube::Node& node, std::vector<std::string>& values) {
         values.push_back(slurm_name(node));
       })),
@@ -49,6 +63,14 @@ std::string World::slurm_name(const kube::Node& node) {
 std::shared_ptr<const kube::Node> World::kube_node(std::string_view slurm_name) const {
   const auto& found = nodes.find(by_slurm_name_, slurm_name);
   return found.empty() ? nullptr : found.front();
+}
+
+const std::vector<std::shared_ptr<const kube::Pod>>& World::pods_on(std::string_view node) const {
+  return pods.find(pods_by_node_, node);
+}
+
+const std::vector<std::shared_ptr<const Lodger>>& World::lodgers_on(std::string_view node) const {
+  return lodgers.find(lodgers_by_node_, node);
 }
 
 const std::vector<std::shared_ptr<const kube::ResourceSlice>>& World::slices_of(

@@ -15,6 +15,7 @@
 #include "base/store.h"
 #include "bridge/config.h"
 #include "bridge/nodes/daemons.h"
+#include "bridge/nodes/lodgers.h"
 #include "control/manager.h"
 #include "kube/core_objects.h"
 #include "kube/devices.h"
@@ -58,6 +59,7 @@ class World {
   Store<kube::ResourceSlice>& slices;
   Store<kube::ResourceClaim>& claims;
   Store<Daemon>& daemons;  // All DaemonSets.
+  Store<Lodger>& lodgers;  // Of others' pods on nodes those that can be in our way.
 
   // Which Kubernetes this is, among several that share one Slurm: the UID of kube-system. Empty
   // where we may not read it; then nothing can be asked of Slurm, for nobody could say whose it is.
@@ -67,11 +69,17 @@ class World {
   static std::string slurm_name(const kube::Node& node);
   // The other way round; null where there is none.
   std::shared_ptr<const kube::Node> kube_node(std::string_view slurm_name) const;
+  // Our pods that have this node and are not over, and others'. Valid until the next change of the
+  // store.
+  const std::vector<std::shared_ptr<const kube::Pod>>& pods_on(std::string_view node) const;
+  const std::vector<std::shared_ptr<const Lodger>>& lodgers_on(std::string_view node) const;
   // What is published of a node's own devices. Valid until the next change of the store.
   const std::vector<std::shared_ptr<const kube::ResourceSlice>>& slices_of(
       std::string_view node) const;
 
  private:
+  Store<kube::Pod>::IndexId pods_by_node_;
+  Store<Lodger>::IndexId lodgers_by_node_;
   Store<kube::Node>::IndexId by_slurm_name_;
   Store<kube::ResourceSlice>::IndexId slices_by_node_;
 };

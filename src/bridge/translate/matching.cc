@@ -45,9 +45,16 @@ Result<void> Matching::pin(std::span<const std::string> given) {
 }
 
 bool Matching::clashes(std::size_t pod, std::size_t node, std::size_t except) const {
-  return std::any_of(pods_of_[node].begin(), pods_of_[node].end(), [&](std::size_t other) {
-    return other != except && shared_host_port(*pods_[pod]->spec, *pods_[other]->spec) != 0;
-  });
+  Taken together;
+  for (const std::size_t other : pods_of_[node]) {
+    if (other == except) continue;
+    if (shared_host_port(*pods_[pod]->spec, *pods_[other]->spec) != 0) return true;
+    together.add(pods_[other]->spec);
+  }
+  // Whether there is room for it alone is part of whether the node suits it.
+  if (together.pods == 0 || !nodes_[node].node) return false;
+  together.add(pods_[pod]->spec);
+  return !no_room(together, nodes_[node].taken, *nodes_[node].node).empty();
 }
 
 void Matching::put(std::size_t pod, std::size_t node) {

@@ -38,19 +38,7 @@ std::string unmet_selector(const kube::PodSpec& spec, const kube::Meta& node) {
   return "required node affinity";
 }
 
-// What a node has to have that Slurm does not count. A GPU is one to Slurm whoever made it.
-bool is_counted(std::string_view resource) {
-  return resource == "cpu" || resource == "memory" || resource == "pods" ||
-         resource.starts_with(kDeviceClassPrefix);
-}
-
-kube::ResourceTotals uncounted(const kube::PodSpec& spec) {
-  auto totals = kube::pod_requests(spec).value_or(kube::ResourceTotals());
-  std::erase_if(totals,
-                [](const auto& one) { return is_counted(one.first) || one.second.is_zero(); });
-  return totals;
-}
-
+// Whatever others use of it.
 std::string lacking(const kube::ResourceTotals& wanted, const kube::Node& node) {
   for (const auto& [resource, amount] : wanted) {
     const auto there = node.allocatable.amount(resource);
@@ -101,13 +89,15 @@ std::string unfit_place(const Wishes& wishes, const Place& place, std::string_vi
   if (!place.lacks.empty()) return place.lacks;
   std::string reason = unfit(*wishes.pod, *wishes.volumes, *place.node, scheduler_name);
   if (reason.empty()) reason = lacking(wishes.resources, *place.node);
-  if (!reason.empty()) return reason;
-  for (const PodPtr& other : place.with_ports) {
-    if (const auto port = shared_host_port(*wishes.pod->spec, *other->spec); port != 0) {
-      return fmt::format("host port {} is taken", port);
-    }
+  return reason;
+}
+
+// What others leave of the node is too little for the pod, or for it and those that come with it.
+std::string crowded_place(const Wishes& wishes, const Taken& wanted, const Place& place) {
+  if (const auto port = taken_port(*wishes.pod->spec, place.taken); port != 0) {
+    return fmt::format("host port {} is taken", port);
   }
-  return {};
+  return no_room(wanted, place.taken, *place.node);
 }
 
 bool has_preferences(const kube::PodSpec& spec) {
@@ -178,13 +168,22 @@ bool same_wishes(const kube::Pod& a, const VolumeNodes& volumes_of_a, const kube
 }
 
 Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
-        std::span<const Place> places, std::string_view scheduler_name) {
+        std::span<const Place> places, std::string_view scheduler_name, std::size_t each) {
   const Classes classes = classify(pods, volumes);
+  std::vector<const kube::PodSpec*> specs;
+  specs.reserve(pods.size());
+  for (const PodPtr& pod : pods) specs.push_back(&*pod->spec);
+  const Taken wanted = most_of(specs, each);
   std::vector<std::string> excluded;
   std::map<std::string, std::size_t> reasons;
+  bool crowded = false;
   for (const Place& place : places) {
     for (const Wishes& wishes : classes.distinct) {
       std::string reason = unfit_place(wishes, place, scheduler_name);
+      if (reason.empty()) {
+        reason = crowded_place(wishes, wanted, place);
+        crowded = crowded || !reason.empty();
+      }
       if (reason.empty()) continue;
       excluded.push_back(place.slurm_name);
       ++reasons[std::move(reason)];
@@ -193,7 +192,8 @@ Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
   }
   return {.excluded = excluded.empty() ? "" : to_hostlist(excluded),
           .left = places.size() - excluded.size(),
-          .why = summary(reasons, places.size())};
+          .why = summary(reasons, places.size()),
+          .crowded = crowded};
 }
 
 Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
@@ -202,13 +202,16 @@ Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
                                         std::string_view scheduler_name,
                                         std::span<const std::string> given) {
   const Classes classes = classify(pods, volumes);
+  const auto reason_against = [&](const Wishes& wishes, const Place& node) {
+    std::string reason = unfit_place(wishes, node, scheduler_name);
+    if (!reason.empty()) return reason;
+    return crowded_place(wishes, {.pods = 1, .resources = wishes.resources}, node);
+  };
   std::vector<std::vector<bool>> suits;  // By class and node.
   for (const Wishes& wishes : classes.distinct) {
     std::vector<bool>& row = suits.emplace_back();
     row.reserve(nodes.size());
-    for (const Place& node : nodes) {
-      row.push_back(unfit_place(wishes, node, scheduler_name).empty());
-    }
+    for (const Place& node : nodes) row.push_back(reason_against(wishes, node).empty());
   }
   Matching matching(pods, nodes, [&](std::size_t pod, std::size_t node) {
     return suits[classes.of_pod[pod]][node];
@@ -226,7 +229,7 @@ Result<std::vector<std::size_t>> assign(std::span<const PodPtr> pods,
   std::map<std::string, std::size_t> reasons;
   for (const Place& node : nodes) {
     const Wishes& wishes = classes.distinct[classes.of_pod[left_over]];
-    std::string reason = unfit_place(wishes, node, scheduler_name);
+    std::string reason = reason_against(wishes, node);
     ++reasons[reason.empty() ? "needed for other pods of the job" : std::move(reason)];
   }
   return fail(Code::kConflict,

@@ -2,7 +2,8 @@
 //
 // Where pods may be, by what hardly changes while they wait: node selectors, required affinity,
 // taints, host ports, the places of their volumes, resources that Slurm does not count; and where
-// they like to be. Pure. Current use is Slurm's business, so a job always gets into its queue.
+// they like to be. Pure. Current use is Slurm's business, so a job always gets into its queue; only
+// of what Slurm knows nothing of (translate/taken) it counts here.
 #pragma once
 
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include "base/result.h"
 #include "bridge/gang/gang.h"
+#include "bridge/translate/taken.h"
 #include "kube/node.h"
 #include "kube/node_affinity.h"
 #include "slurm/node.h"
@@ -25,8 +27,8 @@ struct Place {
   std::shared_ptr<const kube::Node> node;
   // What the gang needs and the node has not, of what Slurm does not count; "": nothing.
   std::string lacks = {};
-  // Pods of other gangs there that take ports of the node.
-  std::vector<PodPtr> with_ports = {};
+  // By pods there that are not of the gang, whoever put them there.
+  Taken taken = {};
 };
 
 // The nodes that the volumes of a pod bind it to; an empty list: anywhere.
@@ -52,10 +54,12 @@ struct Fit {
   std::size_t left = 0;
   // "3 of 8 nodes: node selector disk=ssd; 2 of 8: taint ..." for people.
   std::string why;
+  // Some of the places are left out for what others have of them just now.
+  bool crowded = false;
 };
-// `volumes` has an entry for each pod.
+// `volumes` has an entry for each pod. `each`: how many of the pods come to a node at most.
 Fit fit(std::span<const PodPtr> pods, std::span<const VolumeNodes> volumes,
-        std::span<const Place> places, std::string_view scheduler_name);
+        std::span<const Place> places, std::string_view scheduler_name, std::size_t each = 1);
 
 // Which pod gets which node of the allocation: an index into `nodes` for each pod. The same for the
 // same input; pods in their order against nodes in theirs, except where a pod has its node

@@ -151,7 +151,7 @@ TEST(Placement, LeavesOutNodesWhosePortsOthersHave) {
                          port + "}]}]");
   };
   Places places = {place("n1"), place("n2")};
-  places[0].with_ports = {listens("other", "8080")};
+  places[0].taken.add(listens("other", "8080")->spec);
   const Fit found = fit_of({listens("a", "8080")}, places);
   EXPECT_EQ(found.excluded, "n1");
   EXPECT_THAT(found.why, HasSubstr("host port 8080 is taken"));
@@ -159,6 +159,51 @@ TEST(Placement, LeavesOutNodesWhosePortsOthersHave) {
   EXPECT_THAT(assigned({listens("a", "8080")}, places), ElementsAre(1));
   // Only who wants the port is kept from it.
   EXPECT_THAT(assigned({pod("b"), listens("a", "8080")}, places), ElementsAre(0, 1));
+}
+
+PodPtr asking(const std::string& name, const std::string& amounts) {
+  return pod(name, R"("containers":[{"name":"c","resources":{"requests":{)" + amounts + "}}}]");
+}
+
+TEST(Placement, LeavesOutNodesWhoseKubeletTakesNoMorePods) {
+  Places places = {with(place("n1"), R"("pods":"3")"), with(place("n2"), R"("pods":"3")")};
+  for (const char* const name : {"x", "y"}) places[0].taken.add(pod(name)->spec);
+  EXPECT_EQ(fit_of({pod("a")}, places).left, 2U);
+  EXPECT_FALSE(fit_of({pod("a")}, places).crowded);
+  // Two at a time are one too many there.
+  const Pods two = {pod("a"), pod("b")};
+  const Fit found = fit(two, std::vector<VolumeNodes>(2), places, kScheduler, 2);
+  EXPECT_EQ(found.excluded, "n1");
+  EXPECT_TRUE(found.crowded);
+  EXPECT_THAT(found.why, HasSubstr("the kubelet takes 3 pods and has 2"));
+  places[0].taken.add(pod("z")->spec);
+  EXPECT_EQ(fit_of({pod("a")}, places).excluded, "n1");
+  EXPECT_THAT(assigned({pod("a")}, places), ElementsAre(1));
+  // A node that says nothing of it takes any number.
+  places[0] = place("n1");
+  for (int i = 0; i < 500; ++i) places[0].taken.add(pod("x")->spec);
+  EXPECT_EQ(fit_of({pod("a")}, places).left, 2U);
+}
+
+TEST(Placement, LeavesOutNodesOfWhichOthersHaveWhatSlurmDoesNotCount) {
+  const PodPtr wants = asking("a", R"("ephemeral-storage":"6Gi")");
+  Places places = {with(place("n1"), R"("ephemeral-storage":"10Gi")"),
+                   with(place("n2"), R"("ephemeral-storage":"10Gi")")};
+  places[0].taken.add(asking("x", R"("ephemeral-storage":"4Gi")")->spec);
+  EXPECT_EQ(fit_of({wants}, places).left, 2U);
+  places[0].taken.add(asking("y", R"("ephemeral-storage":"1")")->spec);
+  const Fit found = fit_of({wants}, places);
+  EXPECT_EQ(found.excluded, "n1");
+  EXPECT_THAT(found.why, HasSubstr("6Gi of ephemeral-storage is wanted"));
+  EXPECT_EQ(fit_of({pod("a")}, places).left, 2U);
+  // Two of them are too much for one node.
+  EXPECT_EQ(fit(Pods{wants, wants}, std::vector<VolumeNodes>(2), places, kScheduler, 2).left, 0U);
+}
+
+TEST(Placement, WhatSlurmCountsIsWaitedForInItsQueue) {
+  Places places = {with(place("n1"), R"("nvidia.com/gpu":"8")")};
+  places[0].taken.add(asking("x", R"("nvidia.com/gpu":"8","cpu":"64")")->spec);
+  EXPECT_EQ(fit_of({asking("a", R"("nvidia.com/gpu":"1","cpu":"8")")}, places).left, 1U);
 }
 
 TEST(Placement, GivesAPodTheNodeThatItLikesBest) {
@@ -306,6 +351,19 @@ TEST(Assign, DoesNotPutTheSameHostPortOnANodeTwice) {
               ElementsAre(0, 1, 0, 1));
   EXPECT_FALSE(assign_of({with_port("a", web), with_port("b", web), with_port("c", web)},
                          {place("n1"), place("n2")}));
+}
+
+TEST(Assign, PutsNoMorePodsOnANodeThanItHasRoomFor) {
+  // Four on two nodes would be two on each; the first takes one.
+  Places places = {with(place("n1"), R"("pods":"1")"), with(place("n2"), R"("pods":"9")"),
+                   with(place("n3"), R"("pods":"9")")};
+  const Pods four = {pod("a"), pod("b"), pod("c"), pod("d")};
+  const auto nodes = assigned(four, places);
+  EXPECT_EQ(std::count(nodes.begin(), nodes.end(), 0U), 1);
+  places.pop_back();
+  const auto none = assign_of(four, places);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Code::kConflict);
 }
 
 TEST(Assign, TellsHostPortsApartByProtocolAndAddress) {
