@@ -219,8 +219,18 @@ Task<Result<void>> Cache::State::keep(Turn* turn, Act act) {
     }
     turn->pace.succeeded(executor.now());
     turn->confirmed = turn->pace.confirmed()->time_since_epoch().count();
-    // Whoever was away may have been restarted.
-    if (failed_before && turn != &health_turn) hurry(health_turn);
+    if (failed_before) answers_again(*turn);
+  }
+}
+
+// Whoever was away may have been restarted, and what the others wait for is over, too: their next
+// attempts may be half a minute away by now. They have theirs at once, and wait on if it fails.
+void Cache::State::answers_again(const Turn& turn) {
+  if (&turn != &health_turn) hurry(health_turn);
+  for (Turn* other : turns()) {
+    if (other == &turn || !other->pace.failing()) continue;
+    other->pace.at_once();
+    wake(*other);
   }
 }
 
@@ -270,6 +280,8 @@ Store<Node>& Cache::nodes() { return state_->nodes.store; }
 Store<Job>& Cache::jobs() { return state_->jobs.store; }
 Store<Partition>& Cache::partitions() { return state_->partitions.store; }
 Store<Reservation>& Cache::reservations() { return state_->reservations.store; }
+
+std::int64_t Cache::nodes_as_of() const { return state_->nodes.since; }
 
 Freshness Cache::nodes_freshness() const { return state_->freshness(state_->nodes.turn); }
 Freshness Cache::jobs_freshness() const { return state_->jobs_freshness(); }

@@ -99,6 +99,10 @@ class Cache {
   Store<Partition>& partitions();
   Store<Reservation>& reservations();
 
+  // By slurmctld's clock, in seconds, when it wrote the list of nodes that is stored: of jobs that
+  // started since, the nodes may show nothing. 0 where there is no such time.
+  std::int64_t nodes_as_of() const;
+
   Freshness nodes_freshness() const;
   Freshness jobs_freshness() const;
   Freshness partitions_freshness() const;

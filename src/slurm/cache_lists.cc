@@ -168,8 +168,7 @@ void Cache::State::moved() {
 }
 
 void Cache::State::try_again() {
-  for (Turn* turn : {&nodes.turn, &jobs.turn, &partitions.turn, &reservations.turn, &pulse_turn,
-                     &health_turn, &waited_turn, &owned_turn, &waited_nodes_turn}) {
+  for (Turn* turn : turns()) {
     if (!turn->pace.failing()) continue;
     turn->pace.forgive();
     hurry(*turn);

@@ -7,6 +7,7 @@
 // store_answer(), store_list() and store_state().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -74,6 +75,11 @@ struct Cache::State {
   Task<Result<void>> run();
   using Act = Task<Result<void>> (State::*)();
   Task<Result<void>> keep(Turn* turn, Act act);
+  void answers_again(const Turn& turn);
+  std::array<Turn*, 9> turns() {
+    return {&nodes.turn,  &jobs.turn,   &partitions.turn, &reservations.turn, &pulse_turn,
+            &health_turn, &waited_turn, &owned_turn,      &waited_nodes_turn};
+  }
   bool has_reason(const Turn& turn) const;
   TimePoint due(const Turn& turn) const;
   // After what it depends on has changed.

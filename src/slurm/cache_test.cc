@@ -412,6 +412,23 @@ TEST_F(CacheTest, OnlyWhatHasFailedIsTriedAgain) {
   EXPECT_TRUE(cache_->nodes_freshness().fresh());
 }
 
+TEST_F(CacheTest, WhenOneThingIsAnsweredAgainAllThatFailedAreAskedFor) {
+  slurm_.put_job(1, Base::kRunning, "n0");
+  start({.owned_pace = seconds(1)});
+  const Cache::Interest interest = cache_->follow(JobId(1));
+  for (int i = 0; i < 10; ++i) {
+    slurm_.away = true;
+    executor_.advance(minutes(5));
+    const std::string name = fmt::format("n{}", i);
+    slurm_.put_node(name, kIdle);
+    slurm_.away = false;
+    // One is tried again every other second; the others would wait for up to half a minute.
+    executor_.advance(seconds(2));
+    EXPECT_TRUE(cache_->nodes().get({}, name)) << i;
+    EXPECT_TRUE(cache_->partitions_freshness().fresh());
+  }
+}
+
 TEST_F(CacheTest, AMoveBuriesNobodyOnOneAnswer) {
   for (std::uint32_t id = 1; id <= 40; ++id) slurm_.put_job(id, Base::kRunning);
   start();
