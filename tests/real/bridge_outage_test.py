@@ -39,6 +39,10 @@ class Outage(BridgeTest):
         text = cls.config_file.read_text()
         cls.config_file.write_text(text.replace(cls.slurm.url, cls.proxy.url))
 
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.proxy.loses.clear)
+
     def set_scene(self):
         """One pod runs and one waits, for whoever holds the other nodes."""
         self.pod("runs")

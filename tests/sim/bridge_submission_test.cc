@@ -67,6 +67,16 @@ struct BridgeSubmission : ::testing::Test {
     ask_kube(world.api, http::Method::kDelete, "/api/v1/namespaces/default/pods/" + name, "");
   }
 
+  // How many were asked for, granted or not.
+  std::size_t allocations() {
+    const std::string account = world.safety.account();
+    std::size_t times = 0;
+    for (std::size_t at = 0; (at = account.find("job/allocate", at)) != std::string::npos; ++at) {
+      ++times;
+    }
+    return times;
+  }
+
   BridgeWorld world{1};
 };
 
@@ -88,24 +98,16 @@ TEST_F(BridgeSubmission, APodBeyondALimitTakesItsPlaceInTheQueue) {
 TEST_F(BridgeSubmission, AnAllocationIsAskedForOnlyWhereNobodyIsInItsWay) {
   add_nodes(1, "big");
   add_nodes(1, "small");
-  const auto asked = [this] {
-    const std::string account = world.safety.account();
-    std::size_t times = 0;
-    for (std::size_t at = 0; (at = account.find("job/allocate", at)) != std::string::npos; ++at) {
-      ++times;
-    }
-    return times;
-  };
   put("first", "", "nodeSelector: {pool: big},");
   world.pass(seconds(10));
   ASSERT_NE(node_of("first"), "") << world.safety.account();
-  EXPECT_EQ(asked(), 1U);
+  EXPECT_EQ(allocations(), 1U);
   // Slurm would give it another group.
   put("grouped", "annotations: {slurmjob.slinky.slurm.net/group-id: '7'}",
       "nodeSelector: {pool: small},");
   world.pass(seconds(10));
   EXPECT_EQ(node_of("grouped"), "small0") << world.safety.account();
-  EXPECT_EQ(asked(), 1U) << world.safety.account();
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
   remove("grouped");
   world.pass(minutes(5));
   // The idle node is none of its.
@@ -113,7 +115,21 @@ TEST_F(BridgeSubmission, AnAllocationIsAskedForOnlyWhereNobodyIsInItsWay) {
   world.pass(seconds(10));
   ASSERT_NE(job_of("second"), 0U) << world.safety.account();
   EXPECT_EQ(job(job_of("second")).state, SlurmJob::State::kPending);
-  EXPECT_EQ(asked(), 1U) << world.safety.account();
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
+}
+
+TEST_F(BridgeSubmission, NoAllocationIsAskedForWhereAJobHasStartedSinceTheNodesWereListed) {
+  add_nodes(1, "n");
+  put("first");
+  for (int i = 0; i < 100 && node_of("first").empty(); ++i) world.pass(milliseconds(10));
+  ASSERT_EQ(node_of("first"), "n0") << world.safety.account();
+  put("second");
+  world.pass(seconds(10));
+  ASSERT_NE(job_of("second"), 0U) << world.safety.account();
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
+  remove("first");
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("second"), "n0") << waits_for("second") << world.safety.account();
 }
 
 TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {

@@ -339,10 +339,21 @@ bool Submission::may_start_now(const slurm::JobRequest& request) const {
     if (!world_.cache.jobs().find(waiting_in_, name).empty()) return false;
   }
   const NodeRoom room(request);
-  const auto nodes = nodes_of(partitions);
-  const auto free = std::count_if(nodes.begin(), nodes.end(),
-                                  [&](const auto& node) { return room.is_now(*node); });
-  return free >= request.minimum_nodes.value_or(1);
+  std::int64_t missing = request.minimum_nodes.value_or(1);
+  for (const auto& node : nodes_of(partitions)) {
+    if (missing <= 0) break;
+    if (room.is_now(*node) && room.is_now(*node, just_taken(node->name))) --missing;
+  }
+  return missing <= 0;
+}
+
+// By jobs that have started since slurmctld wrote the list of nodes.
+JustTaken Submission::just_taken(std::string_view node) const {
+  JustTaken taken;
+  for (const auto& job : world_.cache.jobs_on_node(node)) {
+    if (job->start_time.value_or(0) >= world_.cache.nodes_as_of()) taken.add(*job);
+  }
+  return taken;
 }
 
 Task<Result<Started>> Submission::start(Prepared wanted) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "bridge/sync/world.h"
 #include "bridge/translate/change.h"
 #include "bridge/translate/domains.h"
+#include "bridge/translate/node_room.h"
 #include "bridge/translate/ownership.h"
 #include "bridge/translate/placement.h"
 #include "slurm/job_request.h"
@@ -115,6 +117,7 @@ class Submission {
   std::string less_liked(const Gang& gang, const std::vector<Place>& places,
                          const slurm::JobRequest& request) const;
   bool may_start_now(const slurm::JobRequest& request) const;
+  JustTaken just_taken(std::string_view node) const;
   Task<Result<slurm::JobId>> start_whole(slurm::JobRequest request, std::string less_liked);
   Task<Result<slurm::JobId>> allocate(slurm::JobRequest request);
   std::optional<std::string> known_user(const kube::Pod& pod,

@@ -47,16 +47,28 @@ bool NodeRoom::could_be(const slurm::Node& node) const {
          node.real_memory >= memory_ && (gpus_ == 0 || gpus_in(node.gres) >= gpus_);
 }
 
-bool NodeRoom::is_now(const slurm::Node& node) const {
+void JustTaken::add(const slurm::Job& job) {
+  any = true;
+  const auto tres = slurm::Tres::parse(job.tres_allocated.view()).value_or(slurm::Tres());
+  const std::int64_t nodes = std::max<std::int64_t>(job.node_count.value_or(1), 1);
+  const auto of_each = [&](std::int64_t total) { return (total + nodes - 1) / nodes; };
+  cpus += of_each(tres.find("cpu").value_or(job.cpus.value_or(1)));
+  memory += of_each(tres.count("mem"));
+  gpus += of_each(tres.gres("gpu"));
+}
+
+bool NodeRoom::is_now(const slurm::Node& node, const JustTaken& besides) const {
   using Base = slurm::NodeState::Base;
   if (unclear_ || !could_be(node) || !node.state.can_take_jobs()) return false;
   if (!feature_.empty() && !node.active_features.contains(feature_)) return false;
-  if (node.state.base() == Base::kIdle) return true;
-  if (alone_ || node.state.base() != Base::kMixed) return false;
+  const bool idle = node.state.base() == Base::kIdle;
+  if (idle && !besides.any) return true;
+  if (alone_ || !(idle || node.state.base() == Base::kMixed)) return false;
   // Without a word on memory it may be all that there is.
   const std::int64_t memory = memory_ == 0 ? node.real_memory : memory_;
-  return node.cpus - node.alloc_cpus >= cpus_ && node.real_memory - node.alloc_memory >= memory &&
-         (gpus_ == 0 || gpus_in(node.gres) - gpus_in(node.gres_used) >= gpus_);
+  return node.cpus - node.alloc_cpus - besides.cpus >= cpus_ &&
+         node.real_memory - node.alloc_memory - besides.memory >= memory &&
+         (gpus_ == 0 || gpus_in(node.gres) - gpus_in(node.gres_used) - besides.gpus >= gpus_);
 }
 
 }  // namespace mainspring::bridge

@@ -10,10 +10,20 @@
 #include <set>
 #include <string>
 
+#include "slurm/job.h"
 #include "slurm/job_request.h"
 #include "slurm/node.h"
 
 namespace mainspring::bridge {
+
+// What jobs have of a node that its record does not show yet.
+struct JustTaken {
+  std::int64_t cpus = 0, memory = 0, gpus = 0;
+  bool any = false;
+
+  // That this job has of each of its nodes.
+  void add(const slurm::Job& job);
+};
 
 class NodeRoom {
  public:
@@ -22,7 +32,7 @@ class NodeRoom {
   // Were the node the job's alone.
   bool could_be(const slurm::Node& node) const;
   // As far as we see: what we do not, such as licenses, is never there.
-  bool is_now(const slurm::Node& node) const;
+  bool is_now(const slurm::Node& node, const JustTaken& besides = {}) const;
 
  private:
   std::set<std::string, std::less<>> excluded_;

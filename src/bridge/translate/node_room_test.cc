@@ -74,6 +74,40 @@ TEST(NodeRoom, OfANodeInUseThereIsWhatOthersLeave) {
   EXPECT_FALSE(NodeRoom(request).is_now(mixed)) << "it wants the node alone";
 }
 
+TEST(NodeRoom, WhatWasTakenSinceTheNodeWasReadIsNotThere) {
+  const slurm::Node idle = node_in(NodeState::Base::kIdle);
+  slurm::Job job;
+  job.node_count = 2;
+  job.cpus = 12;
+  job.tres_allocated = "cpu=12,mem=24000M,node=2,gres/gpu=6";
+  JustTaken taken;
+  taken.add(job);
+  slurm::JobRequest request = small();
+  EXPECT_TRUE(NodeRoom(request).is_now(idle, taken));
+  request.shared = {"none"};
+  EXPECT_FALSE(NodeRoom(request).is_now(idle, taken)) << "it wants the node alone";
+  request = small();
+  request.cpus_per_task = 3;
+  EXPECT_FALSE(NodeRoom(request).is_now(idle, taken));
+  request = small();
+  request.memory_per_node = 4001;
+  EXPECT_FALSE(NodeRoom(request).is_now(idle, taken));
+  request = small();
+  request.tres_per_node = "gres/gpu=1";
+  EXPECT_TRUE(NodeRoom(request).is_now(idle, taken));
+  request.tres_per_node = "gres/gpu=2";
+  EXPECT_FALSE(NodeRoom(request).is_now(idle, taken));
+  // Beside what the record shows.
+  slurm::Node mixed = node_in(NodeState::Base::kMixed);
+  mixed.alloc_cpus = 1;
+  EXPECT_FALSE(NodeRoom(small()).is_now(mixed, taken));
+  // Of a job that says less, its processors are known.
+  job.tres_allocated = {};
+  taken = {};
+  taken.add(job);
+  EXPECT_EQ(taken.cpus, 6);
+}
+
 TEST(NodeRoom, WhatNodesDoNotShowIsNotThere) {
   const slurm::Node idle = node_in(NodeState::Base::kIdle);
   slurm::JobRequest request = small();
