@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "base/seeds_testing.h"
 #include "control/reflector.h"
 #include "net/notify.h"
 #include "net/task_group.h"
@@ -392,7 +393,7 @@ void run_world(const std::vector<std::uint16_t>& ops, std::uint64_t seed) {
 }
 
 TEST(ReflectorProperty, StoreEqualsServerInTheEndForFixedSeeds) {
-  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(300); ++seed) {
     Random random(seed);
     const auto ops = random_ops(random);
     try {
