@@ -33,6 +33,12 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+// Of what the files hold, so it stays until they change. Anything else may pass by itself: we were
+// out of descriptors, or a file was not there yet.
+bool is_lasting(const Error& error) {
+  return error.code() == Code::kInvalid || error.code() == Code::kTooLarge;
+}
+
 std::int64_t nanoseconds_of(const timespec& time) {
   return (seconds(time.tv_sec) + nanoseconds(time.tv_nsec)).count();
 }
@@ -104,20 +110,28 @@ void RotatingTls::check() {
   next_check_ = options_.clock->now() + options_.check_every;
   // Taken before reading: a file replaced while we read looks changed again at the next check.
   const Stamps found = stamps();
-  if (found == seen_) return;
+  if (found == seen_ && !try_again_) return;
   seen_ = found;
   auto loaded = load();
+  try_again_ = !loaded && !is_lasting(loaded.error());
   if (!loaded) {
-    problem_ = std::move(loaded).error().with_context("new certificate files are not used");
-    refused_.set(1);
-    options_.log.error("certificate files cannot be used: replace them before the old ones end",
-                       {{"file", name()}, {"error", *problem_}});
+    refuse(std::move(loaded).error().with_context("new certificate files are not used"));
     return;
   }
   problem_.reset();
   refused_.set(0);
   context_ = *std::move(loaded);
   ++rotations_;
+}
+
+void RotatingTls::refuse(Error why) {
+  // A file that is tried again at each check fails for the same reason for as long as that lasts.
+  const bool known = problem_ == why;
+  problem_ = std::move(why);
+  refused_.set(1);
+  if (known) return;
+  options_.log.error("certificate files cannot be used: mend this before the old ones end",
+                     {{"file", name()}, {"error", *problem_}});
 }
 
 std::shared_ptr<const TlsContext> RotatingTls::current() {

@@ -2,10 +2,10 @@
 //
 // TlsSource over files that change while we run: a mounted Secret, cert-manager, kubelet-style
 // rotation. Looks at the files at most every `check_every`, when a handshake needs them; a change
-// is taken over only if everything in it fits together. Until then the old certificates stay in
-// use, and problem(), the log and a metric say why: they end some day, and then every handshake
-// fails. Streams that exist keep what they began with. Lives on one loop; it reads small local
-// files on it.
+// is taken over only if everything in it fits together; one that could not be read is tried again
+// each time. Until then the old certificates stay in use, and problem(), the log and a metric say
+// why: they end some day, and then every handshake fails. Streams that exist keep what they began
+// with. Lives on one loop; it reads small local files on it.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class RotatingTls final : public TlsSource {
     TlsFiles files;
     const Clock* clock = nullptr;  // Must outlive this.
     Duration check_every = seconds(10);
-    Logger log = {};             // Told of files that cannot be used, once of each version of them.
+    Logger log = {};             // Told why files cannot be used, once until the reason changes.
     Metrics* metrics = nullptr;  // tls_files_refused, by the path of one of the files.
   };
 
@@ -79,11 +79,13 @@ class RotatingTls final : public TlsSource {
   Stamps stamps() const;
   Result<std::shared_ptr<TlsContext>> load() const;
   const std::string& name() const;
+  void refuse(Error why);
 
   Options options_;
   Build build_;
   std::shared_ptr<const TlsContext> context_;
   Stamps seen_;
+  bool try_again_ = false;  // Also if the files look as they did: what failed was not their fault.
   TimePoint next_check_;
   std::optional<Error> problem_;
   Gauge refused_;

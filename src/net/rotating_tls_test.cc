@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "net/certs_testing.h"
+#include "net/descriptors_testing.h"
 
 namespace mainspring::net {
 namespace {
@@ -47,6 +48,7 @@ class RotatingFiles : public ::testing::Test {
     RotatingTls::Options result;
     result.files = {folder / "ca.crt", folder / "tls.crt", folder / "tls.key"};
     result.clock = &clock;
+    result.log = Logger(Logger::Options{.clock = &clock, .sink = lines});
     return result;
   }
 
@@ -57,6 +59,7 @@ class RotatingFiles : public ::testing::Test {
   }
 
   ManualClock clock;
+  const std::shared_ptr<MemoryLogSink> lines = std::make_shared<MemoryLogSink>();
   TestCa ca;
   fs::path folder;
   int versions = 0;
@@ -100,9 +103,7 @@ TEST_F(RotatingFiles, AKeyThatDoesNotFitKeepsTheOldOnesUntilItDoes) {
 
 TEST_F(RotatingFiles, FilesThatCannotBeUsedAreAnnouncedOnce) {
   Metrics metrics;
-  const auto lines = std::make_shared<MemoryLogSink>();
   RotatingTls::Options watched = options();
-  watched.log = Logger(Logger::Options{.clock = &clock, .sink = lines});
   watched.metrics = &metrics;
   const auto tls = RotatingTls::server(watched, {}).value();
   const auto refused = [&] { return metrics.to_text().find("tls.crt\"} 1") != std::string::npos; };
@@ -133,6 +134,49 @@ TEST_F(RotatingFiles, AMissingOrEmptyFileKeepsTheOldOnes) {
   tls->check();
   EXPECT_EQ(tls->current(), first);
   EXPECT_THAT(tls->problem()->to_string(), HasSubstr("tls.key is empty"));
+}
+
+TEST_F(RotatingFiles, FilesThatCouldNotBeOpenedAreTriedAgainAndAnnouncedOnce) {
+  const auto tls = server();
+  const auto first = tls->current();
+  write_version(ca.issue_local());
+  {
+    const NoDescriptorsLeft shortage;
+    for (int i = 0; i < 3; ++i) tls->check();
+  }
+  EXPECT_EQ(tls->current(), first);
+  ASSERT_TRUE(tls->problem().has_value());
+  EXPECT_THAT(tls->problem()->to_string(), HasSubstr("too many open files"));
+  EXPECT_EQ(lines->lines().size(), 1U);
+
+  clock.advance(seconds(11));
+  EXPECT_NE(tls->current(), first);
+  EXPECT_FALSE(tls->problem().has_value());
+  EXPECT_EQ(tls->rotations(), 1);
+  EXPECT_EQ(lines->lines().size(), 1U);
+}
+
+TEST_F(RotatingFiles, AnotherReasonIsAnnouncedToo) {
+  const auto tls = server();
+  write_version({ca.issue_local().cert_pem, ca.issue_local().key_pem});
+  {
+    const NoDescriptorsLeft shortage;
+    tls->check();
+  }
+  for (int i = 0; i < 2; ++i) tls->check();
+  ASSERT_EQ(lines->lines().size(), 2U);
+  EXPECT_THAT(lines->lines().front(), HasSubstr("too many open files"));
+  EXPECT_THAT(lines->lines().back(), HasSubstr("it does not belong"));
+}
+
+TEST_F(RotatingFiles, AFileThatComesBackAsItWasIsNoProblemAnyMore) {
+  auto tls = server();
+  fs::rename(folder / "tls.key", folder / "elsewhere");
+  tls->check();
+  EXPECT_TRUE(tls->problem().has_value());
+  fs::rename(folder / "elsewhere", folder / "tls.key");
+  tls->check();
+  EXPECT_FALSE(tls->problem().has_value());
 }
 
 TEST_F(RotatingFiles, BadFilesAtTheStartAreAnError) {

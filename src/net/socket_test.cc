@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "net/descriptors_testing.h"
 #include "net/os_error.h"
 #include "net/resolver.h"
 #include "net/socket_network.h"
@@ -309,25 +309,6 @@ TEST_F(Sockets, ABusyStreamDoesNotStarveTheLoop) {
   group.spawn(endless(&network, Endpoint::tcp("127.0.0.1", listener->port())));
   EXPECT_TRUE(loop.run(sleep(milliseconds(5))).has_value());
 }
-
-// Leaves no free descriptor while it lives.
-class NoDescriptorsLeft {
- public:
-  NoDescriptorsLeft() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
-    ::close(next);
-    rlimit none = before_;
-    none.rlim_cur = static_cast<rlim_t>(next);
-    ::setrlimit(RLIMIT_NOFILE, &none);
-  }
-  ~NoDescriptorsLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-  NoDescriptorsLeft(const NoDescriptorsLeft&) = delete;
-  NoDescriptorsLeft& operator=(const NoDescriptorsLeft&) = delete;
-
- private:
-  rlimit before_{};
-};
 
 TEST_F(Sockets, AcceptWaitsOutAShortageOfDescriptors) {
   auto listener = listen();
