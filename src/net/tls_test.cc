@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const TestCa& ca() {
   static const TestCa made("our authority");
@@ -181,6 +182,35 @@ TEST(Tls, WithoutAServerNameNothingIsTrusted) {
   Handshake tls;
   tls.run(trusting(), serving(ca().issue_local()), "");
   expect_refusal(tls.client_result, Code::kInvalid, "needs the server's name");
+}
+
+// The first bytes that a client of `name` sends, which nobody has encrypted yet.
+std::string hello_to(const std::string& name) {
+  VirtualExecutor executor;
+  auto [near, far] = make_memory_streams();
+  std::unique_ptr<Stream> client;
+  TaskGroup group(executor);
+  group.spawn(connect_into(std::move(near), made(TlsContext::client(trusting())), name, &client));
+  executor.run_ready();
+  char buffer[4096];
+  const auto count = executor.run(far->read_some(buffer));
+  EXPECT_TRUE(count.has_value()) << count.error().to_string();
+  return std::string(buffer, count.value_or(0));
+}
+
+// The extension server_name (RFC 6066, 3): each length counts all that follows it.
+std::string server_name_extension(const std::string& name) {
+  const auto length = [](std::size_t size) { return std::string{'\0', static_cast<char>(size)}; };
+  const std::string host_name = std::string(1, '\0') + length(name.size()) + name;
+  return std::string(2, '\0') + length(host_name.size() + 2) + length(host_name.size()) + host_name;
+}
+
+TEST(Tls, TheServerIsToldWhichOfItsNamesIsMeant) {
+  EXPECT_THAT(hello_to("api.example"), HasSubstr(server_name_extension("api.example")));
+}
+
+TEST(Tls, AnAddressIsNotAServersName) {
+  EXPECT_THAT(hello_to("127.0.0.1"), Not(HasSubstr("127.0.0.1")));
 }
 
 TestCert person() {
