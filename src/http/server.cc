@@ -29,7 +29,7 @@ Task<Result<void>> wait_for_room(ServerState* state) {
     const auto idle = std::find_if(state->connections.begin(), state->connections.end(),
                                    [](const ServerConnection* c) { return c->idle(); });
     if (idle != state->connections.end()) (*idle)->close_idle();
-    MS_CO_CHECK(co_await state->connection_ended.wait());
+    MS_CO_CHECK(co_await state->room_changed.wait());
   }
   co_return Result<void>();
 }

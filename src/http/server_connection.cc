@@ -45,7 +45,7 @@ ServerConnection::ServerConnection(ServerState* state, std::unique_ptr<net::Stre
 
 ServerConnection::~ServerConnection() {
   state_.connections.erase(place_);
-  state_.connection_ended.notify_all();
+  state_.room_changed.notify_all();
 }
 
 void ServerConnection::close_idle() {
@@ -93,6 +93,8 @@ Task<Result<bool>> ServerConnection::read_head() {
     deadline_.set(first_request_ ? options.header_timeout : options.idle_timeout,
                   "waiting for a request");
     if (state_.draining) co_return false;
+    // A new one has not had the time to ask for anything: nobody is woken to close it.
+    if (!first_request_) state_.room_changed.notify_all();
     buffer_.rest();
     MS_CO_TRY(const std::size_t count, co_await stream_->read_some(buffer_.space()));
     if (count == 0) co_return false;

@@ -39,7 +39,7 @@ struct ServerState {
   std::list<ServerConnection*> connections;  // Oldest first.
   std::size_t starting = 0;                  // Accepted and not yet among them.
   std::list<net::CancelScope*> acceptors;
-  net::Notify connection_ended;
+  net::Notify room_changed;  // A connection has ended, or is idle and can be closed.
 
   WallTime date_from;
   std::string date_text;

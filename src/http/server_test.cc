@@ -276,6 +276,42 @@ TEST_F(ServerTest, MakesRoomByClosingAnIdleConnection) {
   EXPECT_THAT(read(*busy), HasSubstr("slow"));
 }
 
+TEST_F(ServerTest, MakesRoomAsSoonAsABusyConnectionIsIdle) {
+  options_.max_connections = 2;
+  const auto first = connect();
+  write(*first, "GET /slow HTTP/1.1\r\nHost: s\r\n\r\n");
+  const auto second = connect();
+  write(*second, "GET /slow HTTP/1.1\r\nHost: s\r\n\r\n");
+  const auto third = connect();
+  write(*third, "GET /echo HTTP/1.1\r\nHost: s\r\n\r\n");
+  EXPECT_EQ(read(*third), "");
+  executor_.advance(seconds(5));
+  EXPECT_THAT(read(*third), StartsWith("HTTP/1.1 200"));
+  // One of the two was enough.
+  EXPECT_THAT(read(*first), EndsWith("slow<end>"));
+  EXPECT_THAT(read(*second), EndsWith("slow"));
+}
+
+TEST_F(ServerTest, ANewConnectionIsNotClosedForOneThatAlreadyWaited) {
+  options_.max_connections = 1;
+  start();
+  // Accepted in one go, so that the second waits before the first has begun.
+  std::unique_ptr<net::Stream> first;
+  std::unique_ptr<net::Stream> second;
+  const auto connect_both = [](net::Network* network, std::unique_ptr<net::Stream>* one,
+                               std::unique_ptr<net::Stream>* two) -> Task<Result<void>> {
+    MS_CO_TRY(*one, co_await network->connect(net::Endpoint::tcp("s", 80), {}));
+    MS_CO_TRY(*two, co_await network->connect(net::Endpoint::tcp("s", 80), {}));
+    co_return Result<void>();
+  };
+  ASSERT_TRUE(executor_.run(connect_both(&network_, &first, &second)).has_value());
+  executor_.run_ready();
+  write(*first, "GET /echo HTTP/1.1\r\nHost: s\r\n\r\n");
+  write(*second, "GET /echo HTTP/1.1\r\nHost: s\r\n\r\n");
+  EXPECT_THAT(read(*first), AllOf(StartsWith("HTTP/1.1 200"), EndsWith("<end>")));
+  EXPECT_THAT(read(*second), StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(ServerTest, StreamsInChunks) {
   EXPECT_THAT(talk("GET /three HTTP/1.1\r\nHost: s\r\n\r\n"),
               AllOf(HasSubstr("Transfer-Encoding: chunked\r\n"),
