@@ -87,8 +87,9 @@ Task<Result<void>> ServerConnection::watch_peer(net::CancelScope* handler_scope)
 
 Task<Result<ServerConnection::Next>> ServerConnection::stream_answer(const StreamHandler* handler,
                                                                      Request request) {
+  const bool bodyless = request.method == Method::kHead;
   const std::size_t request_bytes = request.body.size();
-  Writer writer(*this, request.method == Method::kHead);
+  Writer writer(*this, bodyless);
   net::CancelScope handler_scope(&scope_);
   net::TaskGroup watcher(state_.executor, &scope_);
   watcher.spawn(watch_peer(&handler_scope));
@@ -101,8 +102,9 @@ Task<Result<ServerConnection::Next>> ServerConnection::stream_answer(const Strea
   if (!result) error = std::move(result).error();
   if (!writer.started() && !scope_.cancelled()) {
     const Response response = error ? failure_response(*error) : Response{204, {}, {}};
-    MS_CO_CHECK(co_await write_response(&response, false, false));
-    record(response.status, request_bytes, response.body.size(), error ? &*error : nullptr);
+    MS_CO_CHECK(co_await write_response(&response, bodyless, false));
+    record(response.status, request_bytes, bodyless ? 0 : response.body.size(),
+           error ? &*error : nullptr);
   } else {
     if ((!error || ended_by_shutdown) && writer.intact()) MS_CO_CHECK(co_await writer.end());
     record(writer.status(), request_bytes, writer.bytes(), error ? &*error : nullptr);

@@ -326,6 +326,14 @@ TEST_F(ServerTest, AStreamThatFailsEarlyIsAnErrorResponse) {
               AllOf(StartsWith("HTTP/1.1 410"), HasSubstr("too old")));
 }
 
+TEST_F(ServerTest, HeadOfAStreamThatFailsEarlyGetsNoBody) {
+  std::vector<std::size_t> sent;
+  options_.access_log = [&](const AccessRecord& record) { sent.push_back(record.response_bytes); };
+  EXPECT_THAT(talk("HEAD /fails-early HTTP/1.1\r\nHost: s\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 410"), EndsWith("\r\n\r\n<end>")));
+  EXPECT_THAT(sent, ElementsAre(0U));
+}
+
 TEST_F(ServerTest, AStreamEndsWhenTheClientGoesAway) {
   auto stream = connect();
   write(*stream, "GET /ticks HTTP/1.1\r\nHost: s\r\n\r\n");
