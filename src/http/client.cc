@@ -191,7 +191,7 @@ Task<Result<std::unique_ptr<net::Stream>>> Client::open_tunnel(
   head += "\r\n";
   ClientConnection connection(std::move(stream), options_.response_limits);
   MS_CO_CHECK(co_await connection.write_request(head, {}, true));
-  MS_CO_TRY(ResponseHead* const answer, co_await connection.read_head());
+  MS_CO_TRY(ResponseHead* const answer, co_await connection.read_head(false));
   if (answer->status / 100 != 2) {
     const Response refusal{answer->status, std::move(answer->headers), {}};
     co_return fail(status_error(
@@ -235,7 +235,7 @@ Task<Result<Client::Exchange>> Client::exchange(const Request* request, bool upg
     Result<ResponseHead*> answer = nullptr;
     if (sent) {
       deadline->enter("waiting for the response headers");
-      answer = co_await connection->read_head();
+      answer = co_await connection->read_head(upgrade);
     } else {
       answer = fail(std::move(sent).error());
     }

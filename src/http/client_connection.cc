@@ -84,7 +84,7 @@ Task<Result<bool>> ClientConnection::read_more() {
   co_return count == space.size() || count >= kLargeRead;
 }
 
-Task<Result<ResponseHead*>> ClientConnection::read_head() {
+Task<Result<ResponseHead*>> ClientConnection::read_head(bool upgrade) {
   int interim = 0;
   for (;;) {
     MS_CO_TRY(const ParserEvent event, parse());
@@ -96,6 +96,10 @@ Task<Result<ResponseHead*>> ClientConnection::read_head() {
       co_return fail(Code::kTransient, "the server closed the connection without an answer");
     }
     const int status = parser_.head().status;
+    if (status == 101 && !upgrade) {
+      co_return fail(Code::kInvalid,
+                     "the server answered 101 Switching Protocols, and no upgrade was asked for");
+    }
     if (status >= 200 || status == 101) co_return &parser_.mutable_head();
     if (++interim > kMaxInterimResponses) {
       co_return fail(Code::kInvalid, "the server sends interim responses without end");

@@ -24,7 +24,9 @@ class ClientConnection {
   // (HEAD, CONNECT).
   Task<Result<void>> write_request(std::string_view head, std::string_view body, bool bodyless);
   // The final response's head; interim ones (100, 103) are skipped. Valid until the next request.
-  Task<Result<ResponseHead*>> read_head();
+  // 101 is an answer to an `upgrade` alone: to anything else it is kInvalid, as what follows it
+  // would not be HTTP.
+  Task<Result<ResponseHead*>> read_head(bool upgrade);
   // The next piece of the body if it has arrived already. Empty view: the body has ended. nullopt:
   // call read_more() first.
   Result<std::optional<std::string_view>> take_body();

@@ -441,6 +441,22 @@ TEST_F(ClientTest, UpgradesToARawStream) {
   EXPECT_EQ(std::string_view(buffer, 3), "fir");
 }
 
+TEST_F(ClientTest, AnUpgradeThatNobodyAskedForIsNoAnswer) {
+  const std::string switched = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+  serve("a:80", {{{switched}}, {{switched}}});
+  const auto sent = send(get("http://a/"));
+  ASSERT_FALSE(sent.has_value());
+  EXPECT_EQ(sent.error().code(), Code::kInvalid);
+  EXPECT_THAT(sent.error().to_string(), HasSubstr("101"));
+  const auto opened = executor_.run(client().open(get("http://a/")));
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code(), Code::kInvalid);
+  // What the server says next is not HTTP.
+  EXPECT_EQ(client().idle_connections(), 0u);
+  EXPECT_EQ(ended_by_client_, 2);
+  EXPECT_THAT(network_.connected, SizeIs(2));
+}
+
 TEST_F(ClientTest, ARefusedUpgradeIsTheStatusAsAnError) {
   serve("a:80", {{{"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno"}}});
   Request request = get("http://a/exec");
