@@ -68,6 +68,19 @@ bool read(json::Reader& reader, IntOrPercent& out) {
   return true;
 }
 
+std::string two_recurrences(const std::vector<std::string>& flags) {
+  std::string first;
+  for (const std::string_view recurrence : kRecurrences) {
+    const bool there = std::any_of(flags.begin(), flags.end(), [&](const std::string& flag) {
+      return equals_ignore_case(flag, recurrence);
+    });
+    if (!there) continue;
+    if (!first.empty()) return first + " and " + quoted(recurrence);
+    first = quoted(recurrence);
+  }
+  return {};
+}
+
 namespace detail {
 
 void read_claim_policy_deleted(json::Reader& reader, NodeSetSpec& out) {

@@ -3,6 +3,8 @@
 // NodeSet: Slurm workers, each slurmd in a pod of its own. A value.
 #pragma once
 
+#include <array>
+
 #include "api/common.h"
 
 namespace mainspring::api {
@@ -28,6 +30,14 @@ struct IntOrPercent {
 };
 // "25%", "3" or 3. Anything else is none at all: 0.
 bool read(json::Reader& reader, IntOrPercent& out);
+
+// The flags that make a reservation repeat. One of them at most: two contradict each other, and
+// WEEKDAY with WEEKEND leaves no day at all.
+inline constexpr auto kRecurrences =
+    std::to_array<std::string_view>({"HOURLY", "DAILY", "WEEKLY", "WEEKDAY", "WEEKEND"});
+// The first two of them that are among `flags`, however they are written, for people: "A" and "B".
+// Empty where there is no second.
+std::string two_recurrences(const std::vector<std::string>& flags);
 
 struct ScheduledUpdate {
   std::optional<WallTime> start_time;

@@ -148,6 +148,11 @@ void check_update(Checks& checks, const NodeSetSpec& spec) {
                   fmt::format("{} is not a flag of a reservation: use such as DAILY or FORCE_START",
                               quoted(flag)));
   }
+  if (const std::string two = two_recurrences(spec.scheduled_update->flags); !two.empty()) {
+    checks.refuse(
+        "spec.updateStrategy.scheduledUpdate.flags",
+        fmt::format("{} exclude each other: leave one of {}", two, fmt::join(kRecurrences, ", ")));
+  }
 }
 
 void check_claims(Checks& checks, const NodeSetSpec& spec) {

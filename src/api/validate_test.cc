@@ -194,6 +194,21 @@ TEST(ValidateNodeSet, SchedulesUpdatesThatSlurmCanReserve) {
               one("spec.updateStrategy.scheduledUpdate.flags", "is not a flag"));
 }
 
+TEST(ValidateNodeSet, SchedulesUpdatesThatRepeatInOneWay) {
+  const auto with = [](std::string_view flags) {
+    return nodeset_problems(
+        fmt::format(R"(,"updateStrategy":{{"type":"ScheduledUpdate","scheduledUpdate":)"
+                    R"({{"startTime":"2026-11-15T09:00:00Z","flags":[{}]}}}})",
+                    flags));
+  };
+  EXPECT_THAT(with(R"("FLEX","WEEKDAY","FORCE_START")"), IsEmpty());
+  EXPECT_THAT(with(R"("DAILY","daily")"), IsEmpty());
+  EXPECT_THAT(with(R"("WEEKDAY","FLEX","weekend")"),
+              one("spec.updateStrategy.scheduledUpdate.flags",
+                  "\"WEEKDAY\" and \"WEEKEND\" exclude each other: leave one of"));
+  EXPECT_THAT(with(R"("HOURLY","DAILY","WEEKLY")"), SizeIs(1));
+}
+
 TEST(ValidateNodeSet, NeedsToKnowUsersForSsh) {
   EXPECT_THAT(nodeset_problems(R"(,"ssh":{"enabled":true})"),
               one("spec.ssh.sssdConfRef.name", "set it to the Secret that holds sssd.conf"));

@@ -200,6 +200,20 @@ TEST(Reservation, WhatCannotBeReadIsReportedWithItsField) {
               HasSubstr("scheduledUpdate.duration: \"59s\""));
 }
 
+// An object may be older than the rule that refuses it; with both days of all weeks excluded there
+// is no next turn to look for.
+TEST(Reservation, ThatRepeatsInTwoWaysIsReportedAndNeitherMadeNorChanged) {
+  const auto both = scheduled("2026-11-02T08:00:00Z", {"WEEKDAY", "weekend"});
+  const auto none = plan_reservation(both, nullptr, kNodes, kNow);
+  EXPECT_EQ(none.kind, Kind::kNothing);
+  EXPECT_FALSE(none.wants_finalizer);
+  EXPECT_THAT(none.problem, HasSubstr("scheduledUpdate.flags: \"WEEKDAY\" and \"WEEKEND\""));
+  const auto is = live("2026-11-17T01:00:00Z", {"MAINT", "IGNORE_JOBS", "WEEKDAY"});
+  const auto there = plan_reservation(both, &is, kNodes, kNow);
+  EXPECT_EQ(there.kind, Kind::kNothing);
+  EXPECT_TRUE(there.wants_finalizer);
+}
+
 // Whatever the start, a plan that was carried out leaves nothing to do: no loop feeds itself.
 TEST(Reservation, APlanCarriedOutLeavesNothingToDo) {
   for (const char* flag :
