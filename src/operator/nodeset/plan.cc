@@ -35,13 +35,16 @@ Draft draft_of(const NodeSetView& view) {
   return draft;
 }
 
+bool is_pending(const kube::Pod& pod) {
+  const kube::PodPhase phase = pod.status.phase;
+  return phase == kube::PodPhase::kPending || phase == kube::PodPhase::kNone;
+}
+
 // A kubelet names the containers of a pod before it makes the first. Until it has spoken, a pod
 // that was given to a node may run there unseen.
 bool never_ran(const kube::Pod& pod) {
   const kube::PodStatus& status = pod.status;
-  if (status.phase != kube::PodPhase::kPending && status.phase != kube::PodPhase::kNone) {
-    return false;
-  }
+  if (!is_pending(pod)) return false;
   if (pod.node_name.empty()) return true;
   const auto was_made = [](const kube::ContainerStatus& container) {
     return container.has_id || container.restarts > 0 ||
@@ -164,6 +167,9 @@ std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker) {
   using Evidence = Removal::Evidence;
   const SlurmFacts& slurm = worker.slurm;
   if (worker.pod->terminal()) return Evidence::kEnded;
+  // What runs under its name is another's: it has no node to run anything on, and its deletion is
+  // refused if it has been given one since.
+  if (is_pending(*worker.pod) && worker.pod->node_name.empty()) return Evidence::kNeverRan;
   // Also of a pod that seems not to have started: then one of the two is mistaken.
   if (slurm.has_jobs()) return std::nullopt;
   if (never_ran(*worker.pod)) return Evidence::kNeverRan;

@@ -197,6 +197,14 @@ TEST(RemovalEvidence, IsWhatThePodAndSlurmSay) {
        std::nullopt},
       {"pending, and Slurm says busy", with(pending, [](Sketch& s) { s.state = Base::kAllocated; }),
        std::nullopt},
+      {"not scheduled, while another's jobs run under its name",
+       with(pending,
+            [](Sketch& s) {
+              s.node = "";
+              s.state = Base::kAllocated;
+              s.jobs = 1;
+            }),
+       Evidence::kNeverRan},
   };
   for (const Case& one : cases) {
     EXPECT_EQ(removal_evidence(view_of(one.sketch)), one.evidence) << one.what;
