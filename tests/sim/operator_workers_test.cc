@@ -124,6 +124,22 @@ TEST_F(OperatorWorkers, WorkersInDaemonSetModeFollowTaintsAndTheEndOfNodes) {
   EXPECT_EQ(condition("Ready"), "True AllAvailable");
 }
 
+TEST_F(OperatorWorkers, ProtectionThatIsSwitchedReachesWorkersThatAreBusyAlready) {
+  begin(2);
+  run_job("gpu-1");
+  const auto is_protected = [&](const char* pod) {
+    return text_at(*find(pod), "/metadata/labels/nodeset.slinky.slurm.net~1pod-protect") == "true";
+  };
+  ASSERT_TRUE(is_protected("gpu-1"));
+  pass(minutes(1));
+  for (const bool wanted : {false, true}) {
+    spec(fmt::format(R"({{"workloadDisruptionProtection":{}}})", wanted));
+    pass(seconds(5));
+    EXPECT_EQ(is_protected("gpu-1"), wanted);
+    EXPECT_FALSE(is_protected("gpu-0"));
+  }
+}
+
 TEST_F(OperatorWorkers, WorkersWithoutPrivilegeSayWhichConfinementIsLost) {
   begin(1);
   EXPECT_EQ(condition("JobsConfined"), "");

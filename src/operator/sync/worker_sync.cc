@@ -38,7 +38,16 @@ void WorkerSync::watch(control::Controller& queue) {
   queue.watch<kube::Pod>(world_.pods, [this](const auto&, const auto& after, auto& to) {
     if (after && shared_.owner_of(*after)) to.enqueue(after->meta.key());
   });
-  queue.wait_for(world_.nodesets);
+  // Whether pods with jobs are protected is all that a NodeSet says of what is shown on them, and a
+  // busy pod may bring no event of its own for days.
+  queue.watch<api::NodeSet>(world_.nodesets, [this](const auto& before, const auto& after,
+                                                    auto& to) {
+    if (!before || !after ||
+        before->spec.workload_disruption_protection == after->spec.workload_disruption_protection) {
+      return;
+    }
+    for (const auto& pod : world_.pods_of(after->meta.uid)) to.enqueue(pod->meta.key());
+  });
   // Of a pod whose last job ended while nobody knew of jobs, no job tells.
   world_.slurm.on_cluster([this, &queue](KeyView owner) {
     for (const auto& nodeset : world_.nodesets_of(owner)) {
