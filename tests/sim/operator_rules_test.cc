@@ -61,11 +61,31 @@ TEST_F(OperatorRules, WhatWasAskedForWhileSlurmWasAwayIsDoneWhenItIsBack) {
   cordon_node_of("gpu-0", true);
   pass(seconds(30));
   EXPECT_EQ(pods(), 3U);
+  EXPECT_EQ(condition("Ready"), "False WaitingForSlurm");
+  EXPECT_EQ(condition("Progressing"), "True Progressing");
+  EXPECT_EQ(condition("Degraded"), "True WaitingForSlurm");
+  EXPECT_THAT(message("Degraded"), HasSubstr("1 workers are to go"));
   world.slurm.start_rest();
   pass(minutes(1));
   EXPECT_EQ(condition("SlurmReachable"), "True Answers");
+  EXPECT_EQ(condition("Ready"), "True AllAvailable");
+  EXPECT_EQ(condition("Progressing"), "False Settled");
+  EXPECT_EQ(condition("Degraded"), "False AsExpected");
   EXPECT_EQ(pods(), 2U);
   EXPECT_TRUE(drained("gpu-0"));
+}
+
+TEST_F(OperatorRules, ANodeSetThatGoesWhileSlurmIsAwaySaysForWhomItWaits) {
+  begin(2);
+  world.slurm.stop_rest();
+  pass(minutes(1));
+  world.kubectl(Method::kDelete, kSets + "gpu");
+  pass(seconds(30));
+  EXPECT_EQ(pods(), 2U);
+  EXPECT_EQ(condition("Ready"), "False WaitingForSlurm");
+  EXPECT_EQ(condition("Progressing"), "True Progressing");
+  EXPECT_EQ(condition("Degraded"), "True WaitingForSlurm");
+  EXPECT_THAT(message("Degraded"), HasSubstr("2 workers are to go"));
 }
 
 TEST_F(OperatorRules, PodsThatFailAgainAndAgainAreReplacedLessAndLess) {

@@ -121,7 +121,10 @@ Plan plan_of(Draft draft) {
       plan.remove.push_back({index, entry.cause, Removal::Evidence::kEnded});
     } else if (entry.cause != Cause::kNone) {
       const auto evidence = removal_evidence(worker);
-      if (!may_condemn(worker, evidence)) continue;
+      if (!may_condemn(worker, evidence)) {
+        ++plan.waiting;
+        continue;
+      }
       plan.condemned.push_back({index, entry.cause});
       if (evidence) plan.remove.push_back({index, entry.cause, *evidence});
     } else if (is_unregistered(worker, entry.available, view.now)) {

@@ -83,6 +83,8 @@ struct Plan {
   // others of their kind are gone. A slip in a nodeSelector or in the labels of nodes says that of
   // all workers at once, so that only a quarter of those that are available goes at a time.
   std::int32_t held = 0;
+  // Workers that are to go and are not condemned yet, because nothing is known of Slurm.
+  std::int32_t waiting = 0;
   std::int32_t desired = 0;  // status.desired
 };
 

@@ -220,6 +220,9 @@ TEST(Condemned, IsNobodyNewWhileSlurmIsUnknown) {
   const auto told = world.plan();
   EXPECT_THAT(told.condemned, ElementsAre("gpu-2 scale-in", "gpu-1 scale-in"));
   EXPECT_THAT(told.remove, ElementsAre("gpu-2 scale-in never ran"));
+  EXPECT_EQ(told.waiting, 1);
+  for (Sketch& pod : world.pods) pod.knowledge = Knowledge::kPresent;
+  EXPECT_EQ(world.plan().waiting, 0);
 }
 
 // --- The order of the contract ----------------------------------------------------------------

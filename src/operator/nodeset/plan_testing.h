@@ -19,6 +19,7 @@ struct Told {
   std::vector<std::uint32_t> create;
   std::vector<std::string> create_on, condemned, remove, unregistered, unseen;
   std::int32_t held = 0;
+  std::int32_t waiting = 0;
   std::int32_t desired = 0;
 };
 
@@ -53,7 +54,7 @@ struct Sample {
     view.slurm_key_hash = slurm_key;
     view.sssd_conf_hash = sssd_conf;
     const Plan plan = make_plan(view);
-    Told told{.held = plan.held, .desired = plan.desired};
+    Told told{.held = plan.held, .waiting = plan.waiting, .desired = plan.desired};
     for (const Creation& one : plan.create) {
       if (one.ordinal) told.create.push_back(*one.ordinal);
       if (one.node) told.create_on.push_back(one.node->meta.name);

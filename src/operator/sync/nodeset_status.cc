@@ -89,20 +89,21 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
                        const SlurmCluster* slurm, std::string_view freshness,
                        std::string_view held_back, const Error* failure) {
   Situation all;
-  all.ready = now.available >= plan.desired && now.updated >= plan.desired &&
-              plan.condemned.empty() && failure == nullptr;
-  all.ready_reason = all.ready ? "AllAvailable" : "NotAllAvailable";
+  const bool complete = now.available >= plan.desired && now.updated >= plan.desired &&
+                        plan.condemned.empty() && failure == nullptr;
+  all.ready = complete && plan.waiting == 0;
+  all.ready_reason = all.ready ? "AllAvailable" : complete ? "WaitingForSlurm" : "NotAllAvailable";
   all.ready_message = fmt::format("{} of {} workers are available, {} are up to date",
                                   now.available, plan.desired, now.updated);
-  all.progressing = !plan.create.empty() || !plan.condemned.empty();
+  const std::size_t going = plan.condemned.size() + static_cast<std::size_t>(plan.waiting);
+  all.progressing = !plan.create.empty() || going > 0;
   if (all.progressing) {
-    all.progress_message = fmt::format("{} to create, {} to drain and delete", plan.create.size(),
-                                       plan.condemned.size());
+    all.progress_message =
+        fmt::format("{} to create, {} to drain and delete", plan.create.size(), going);
   }
   all.slurm_reachable = slurm != nullptr && freshness.empty();
   all.slurm_message = slurm == nullptr ? "no RestApi of this Controller can be spoken to yet"
                                        : std::string(freshness);
-  const std::size_t waiting = plan.condemned.size();
   const std::string unseen = about_unseen(view, plan);
   if (failure != nullptr) {
     all.degraded_reason = "SyncFailed";
@@ -133,10 +134,10 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
   } else if (!held_back.empty()) {
     all.degraded_reason = "DeletionsLimited";
     all.degraded_message = held_back;
-  } else if (waiting > 0 && !*all.slurm_reachable) {
+  } else if (plan.waiting > 0 || (going > 0 && !*all.slurm_reachable)) {
     all.degraded_reason = "WaitingForSlurm";
     all.degraded_message =
-        fmt::format("{} workers are to go, and nobody can say whether jobs run on them", waiting);
+        fmt::format("{} workers are to go, and nobody can say whether jobs run on them", going);
   }
   return all;
 }
