@@ -140,6 +140,29 @@ TEST_F(OperatorWorkers, ProtectionThatIsSwitchedReachesWorkersThatAreBusyAlready
   }
 }
 
+TEST_F(OperatorWorkers, ANodeThatIsToBeCalledWhatNobodyCanBeKeepsItsWorkerAndIsToldOf) {
+  begin(1, R"(,"scalingMode":"DaemonSet")");
+  const std::string uid(uid_of(*worker_on("a0")));
+  const auto call = [&](const std::string& name) {
+    const std::string body = fmt::format(
+        R"({{"metadata":{{"annotations":{{"nodeset.slinky.slurm.net/hostname-override":"{}"}}}}}})",
+        name);
+    ASSERT_EQ(world.kubectl(Method::kPatch, kNodes + "a0", body).status, 200);
+    pass(minutes(2));
+  };
+  call("GPU_1");
+  ASSERT_NE(worker_on("a0"), nullptr);
+  EXPECT_EQ(uid_of(*worker_on("a0")), uid);
+  EXPECT_FALSE(drained("a0"));
+  EXPECT_EQ(condition("Ready"), "True AllAvailable");
+  EXPECT_EQ(condition("HostnameOverrides"), "False InvalidHostname");
+  EXPECT_THAT(message("HostnameOverrides"), HasSubstr(R"(Node a0 has "GPU_1")"));
+  call("login7");
+  ASSERT_NE(worker_on("a0"), nullptr);
+  EXPECT_EQ(text_at(*worker_on("a0"), "/spec/hostname"), "login7");
+  EXPECT_EQ(condition("HostnameOverrides"), "");
+}
+
 TEST_F(OperatorWorkers, WorkersWithoutPrivilegeSayWhichConfinementIsLost) {
   begin(1);
   EXPECT_EQ(condition("JobsConfined"), "");

@@ -43,8 +43,12 @@ struct WorkerIdentity {
 
 std::string worker_pod_name(const api::NodeSet& nodeset,
                             std::uint32_t ordinal);  // StatefulSet mode
-// DaemonSet mode: the node's hostname-override, else its name up to the first dot.
+// DaemonSet mode: the node's hostname-override where that can be a host's name (a DNS label), else
+// the node's name up to the first dot.
 std::string worker_hostname(const api::NodeSet& nodeset, const WorkerIdentity& identity);
+// What the node's hostname-override says instead of a name that a host can have, shortened for
+// people; empty where nothing is wrong.
+std::string refused_hostname(const kube::Node& node);
 // A Pod to create. `revision_hash`: the value of controller.kubernetes.io/hash. Where the node is
 // known its topology is on the pod from the start, so that slurmd's first start has it.
 json::Value worker_pod(const api::NodeSet& nodeset, const json::Value& pod_template,

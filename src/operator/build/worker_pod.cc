@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "base/text.h"
 #include "control/owners.h"
 #include "operator/build/worker.h"
 #include "operator/nodeset/topology.h"
@@ -61,6 +62,10 @@ void add_claims(Value& spec, const api::NodeSet& nodeset, const WorkerIdentity& 
   }
 }
 
+std::string_view hostname_said_by(const kube::Node& node) {
+  return node.meta.annotations.find(api::annotation::kHostnameOverride).value_or("");
+}
+
 // The name in Slurm where it is known already. With the host's network and no node chosen it is
 // not.
 std::string slurm_name(const api::NodeSet& nodeset, const Value& spec,
@@ -97,10 +102,17 @@ std::string worker_hostname(const api::NodeSet& nodeset, const WorkerIdentity& i
     return prefix.empty() ? worker_pod_name(nodeset, *identity.ordinal)
                           : fmt::format("{}{}", prefix, padded(nodeset, *identity.ordinal));
   }
-  const kube::Meta& node = identity.node->meta;
-  const auto wish = node.annotations.find(api::annotation::kHostnameOverride);
-  if (wish && !wish->empty()) return std::string(*wish);
-  return node.name.substr(0, node.name.find('.'));
+  // It becomes spec.hostname, for which the API server takes a label and nothing else: a worker of
+  // any other name could never be made.
+  const std::string_view wish = hostname_said_by(*identity.node);
+  if (is_dns1123_label(wish)) return std::string(wish);
+  const std::string& node = identity.node->meta.name;
+  return node.substr(0, node.find('.'));
+}
+
+std::string refused_hostname(const kube::Node& node) {
+  const std::string_view said = hostname_said_by(node);
+  return said.empty() || is_dns1123_label(said) ? std::string() : quoted(said);
 }
 
 Value worker_pod(const api::NodeSet& nodeset, const Value& pod_template,

@@ -170,8 +170,20 @@ TEST(WorkerPod, ADaemonIsNamedAfterItsNodeOrItsOverride) {
   auto node = decoded<kube::Node>(R"({"metadata":{"name":"a1.rack.example.org"}})");
   EXPECT_EQ(worker_hostname(set, {.node = &node}), "a1");
   node = decoded<kube::Node>(
-      R"({"metadata":{"name":"a1","annotations":{"nodeset.slinky.slurm.net/hostname-override":"x.y"}}})");
-  EXPECT_EQ(worker_hostname(set, {.node = &node}), "x.y");
+      R"({"metadata":{"name":"a1","annotations":{"nodeset.slinky.slurm.net/hostname-override":"gpu-07"}}})");
+  EXPECT_EQ(worker_hostname(set, {.node = &node}), "gpu-07");
+}
+
+// The API server takes a label for spec.hostname, and refuses the whole pod for anything else.
+TEST(WorkerPod, AnOverrideThatNoHostCanBeCalledIsLeftOut) {
+  const auto set = nodeset(R"({"scalingMode":"DaemonSet"})");
+  for (const std::string bad : {"GPU_1", "x.y", "-a", "a b", "n1\\n", ""}) {
+    const auto node = decoded<kube::Node>(
+        R"({"metadata":{"name":"a1.org","annotations":{"nodeset.slinky.slurm.net/hostname-override":")" +
+        bad + R"("}}})");
+    EXPECT_EQ(worker_hostname(set, {.node = &node}), "a1") << bad;
+    EXPECT_EQ(refused_hostname(node).empty(), bad.empty()) << bad;
+  }
 }
 
 TEST(WorkerPod, OnTheHostsNetworkHasNoSlurmNameBeforeItHasANode) {

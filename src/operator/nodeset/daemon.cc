@@ -65,8 +65,10 @@ void judge(const Draft& draft, const Site& site) {
   }
   const std::string hostname = build::worker_hostname(
       draft.view.nodeset, {.ordinal = std::nullopt, .node = site.place->node.get()});
+  // An override that is none renames nobody: a slip must not cost a worker that has its name.
+  const bool renamed = build::refused_hostname(*site.place->node).empty();
   condemn(Cause::kHostname, [&](const Draft::Entry& entry) {
-    return has_other_hostname(*entry.worker->pod, hostname);
+    return renamed && has_other_hostname(*entry.worker->pod, hostname);
   });
   const Draft::Entry* const kept = keeper(site);
   condemn(Cause::kDuplicate,

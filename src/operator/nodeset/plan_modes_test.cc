@@ -214,6 +214,15 @@ TEST(Daemons, AreMadeAnewUnderANewHostname) {
   expect_at_rest(world.plan());
 }
 
+TEST(Daemons, KeepTheirNameWhileTheirNodeIsGivenOneThatNobodyCanHave) {
+  for (const char* const bad : {"GPU_1", "x.y"}) {
+    auto world = daemons({place("n1", true, true, bad)}, {daemon("gpu-a", "n1")});
+    expect_at_rest(world.plan());
+    world.pods[0].hostname = "login7";  // Of an override that was right.
+    expect_at_rest(world.plan());
+  }
+}
+
 TEST(Daemons, WaitAfterAFailureAndNotAfterSuccess) {
   auto world = daemons({place("n1"), place("n2"), place("n3", false, false)},
                        {daemon("gpu-a", "n1"), daemon("gpu-b", "n2"), daemon("gpu-c", "n3")});

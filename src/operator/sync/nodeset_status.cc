@@ -204,6 +204,22 @@ std::optional<Remark> about_topology(const NodeSetView& view,
                                        able.error().message())};
 }
 
+// What a Kubernetes node is to be called in Slurm and nobody can be called.
+std::optional<Remark> about_hostnames(const NodeSetView& view) {
+  std::set<std::string> refused;
+  for (const Place& place : view.places) {
+    const std::string said =
+        place.should_run || place.should_continue ? build::refused_hostname(*place.node) : "";
+    if (!said.empty()) refused.insert(fmt::format("Node {} has {}", place.node->meta.name, said));
+  }
+  if (refused.empty()) return std::nullopt;
+  return Remark{.reason = "InvalidHostname",
+                .message = fmt::format(
+                    "annotation {} of {} nodes is left out ({}): use lower case letters, digits "
+                    "and dashes, no more than 63, with a letter or digit at both ends",
+                    api::annotation::kHostnameOverride, refused.size(), *refused.begin())};
+}
+
 // Whether Slurm has the reservation of a ScheduledUpdate. While that is not known, what was said
 // last stays.
 std::optional<Remark> about_reservation(const api::NodeSet& nodeset, SlurmCluster* slurm) {
@@ -236,6 +252,7 @@ void NodeSetSync::set_remarks(control::ConditionList& conditions, const NodeSetV
   set_remark(
       conditions, view, "TopologyInSlurm",
       about_topology(view, slurm != nullptr ? slurm->client().known_version() : std::nullopt));
+  set_remark(conditions, view, "HostnameOverrides", about_hostnames(view));
   set_remark(conditions, view, kReservationCreated, about_reservation(nodeset, slurm));
   std::optional<Remark> waiting;
   if (nodeset.meta.deleting() && view.workers.empty()) {
