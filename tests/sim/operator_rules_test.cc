@@ -140,6 +140,27 @@ TEST_F(OperatorRules, ANodeSetThatGoesWaitsForTheRecordsOfItsJobsAndSaysSo) {
   EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=gpu")));
 }
 
+TEST_F(OperatorRules, ANodeSetThatGoesTellsOfJobsThatWillNeverRunInItsPartition) {
+  begin(1, R"(,"partition":{"enabled":true,"config":"MaxTime=60"})");
+  const auto over = run_job("gpu-0", "gpu");
+  static_cast<void>(world.slurm.model().cancel(over));
+  SlurmJob waits{.partition = "gpu", .held = true};
+  ASSERT_FALSE(world.slurm.model().submit(waits));
+  world.kubectl(Method::kDelete, kSets + "gpu");
+  pass(minutes(10));
+  ASSERT_NE(world.nodeset("gpu"), nullptr);
+  EXPECT_EQ(pods(), 0U);
+  EXPECT_EQ(condition("WaitingForJobs"), "True PendingJobs");
+  EXPECT_THAT(message("WaitingForJobs"), HasSubstr("1 pending jobs name the partition gpu"));
+  EXPECT_THAT(message("WaitingForJobs"), HasSubstr("cancel them, or set spec.deletion.deadline"));
+  EXPECT_TRUE(told("WaitingForJobs", "cancel them"));
+  static_cast<void>(world.slurm.model().cancel(waits.id));
+  pass(minutes(1));
+  EXPECT_EQ(condition("WaitingForJobs"), "True JobRecords");
+  pass(minutes(6));
+  EXPECT_EQ(world.nodeset("gpu"), nullptr);
+}
+
 TEST_F(OperatorRules, APartitionStaysWhileJobsNameItWhicheverWayItsNodeSetGaveItUp) {
   begin(1, R"(,"partition":{"enabled":true,"config":"MaxTime=60"})");
   const auto job = run_job("gpu-0", "gpu");

@@ -122,7 +122,7 @@ void ControllerParts::keep_partitions(const World& world) {
   inputs.conf.kept =
       build::kept_lines(*before, build::slurm_conf(inputs.conf), [&](std::string_view partition) {
         const auto jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
-        return jobs ? *jobs > 0 : otherwise;
+        return jobs ? jobs->all > 0 : otherwise;
       });
 }
 

@@ -259,16 +259,23 @@ std::optional<NodeSetSync::Wait> NodeSetSync::slurm_needs(const api::NodeSet& no
   }
   if (!nodeset.spec.partition_enabled) return std::nullopt;
   const std::string partition = nodeset.slurm_name();
-  const std::optional<std::size_t> jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
+  const auto jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
   if (!jobs) {
     return Wait{"SlurmUnknown",
                 fmt::format("nobody can say which jobs name the partition {}", partition)};
   }
-  if (*jobs == 0) return std::nullopt;
+  if (jobs->all == 0) return std::nullopt;
+  // With its workers gone they never run, and slurmctld forgets nobody who waits.
+  if (jobs->pending > 0) {
+    return Wait{"PendingJobs",
+                fmt::format("{} pending jobs name the partition {}, where no worker is left to run "
+                            "them: cancel them, or set spec.deletion.deadline",
+                            jobs->pending, partition)};
+  }
   return Wait{"JobRecords",
               fmt::format("{} jobs that slurmctld has on record name the partition {}; it forgets "
                           "a job MinJobAge after its end",
-                          *jobs, partition)};
+                          jobs->all, partition)};
 }
 
 Requeue NodeSetSync::look_again(const NodeSetView& view, const Plan& plan) const {

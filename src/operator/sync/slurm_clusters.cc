@@ -77,12 +77,14 @@ std::optional<std::size_t> SlurmCluster::jobs_at(std::string_view node) {
                        [](const auto& job) { return !job->state.is_completing(); });
 }
 
-std::optional<std::size_t> SlurmCluster::jobs_naming(std::string_view partition) {
+std::optional<SlurmCluster::JobsNaming> SlurmCluster::jobs_naming(std::string_view partition) {
   if (!cache().jobs_freshness().fresh()) return std::nullopt;
-  std::size_t count = 0;
+  JobsNaming count;
   cache().jobs().for_each([&](const auto& job) {
     const auto names = split(std::string_view(job->partition), ',');
-    count += std::find(names.begin(), names.end(), partition) != names.end() ? 1 : 0;
+    if (std::find(names.begin(), names.end(), partition) == names.end()) return;
+    ++count.all;
+    count.pending += job->state.base() == slurm::JobState::Base::kPending ? 1 : 0;
   });
   return count;
 }

@@ -50,7 +50,11 @@ class SlurmCluster {
 
   // How many jobs that slurmctld has on record name the partition, alone or among others; unset
   // where that is not known.
-  std::optional<std::size_t> jobs_naming(std::string_view partition);
+  struct JobsNaming {
+    std::size_t all = 0;
+    std::size_t pending = 0;
+  };
+  std::optional<JobsNaming> jobs_naming(std::string_view partition);
 
  private:
   virtual TimePoint now() const = 0;
