@@ -168,7 +168,8 @@ class OperatorTest(ClusterCase):
         self.install(*self.with_env("generation-2"), "--set", "nodesets.main.scalingMode=DaemonSet")
         self.wait_for_job(job)
         nodes = [f"{CLUSTER}-1", f"{CLUSTER}-2"]
-        self.eventually(lambda: self.workers() == nodes)
+        # Of two workers one goes in a minute.
+        self.eventually(lambda: self.workers() == nodes, patience=180)
         self.wait_until_usable(2)
         self.assertEqual(self.slurm.run_job(), nodes)
 

@@ -214,7 +214,9 @@ class OperatorUpdateTest(OperatorTest):
         old = {pod: found["spec"]["hostname"] for pod, found in self.pods().items()}
         self.kubelet.lingering |= set(old)
         self.api.spec("NodeSet", self.ns, name, scalingMode="StatefulSet")
-        self.wait(lambda: not set(old) & set(self.pods()), "the old pods go")
+        # One a minute of so few, and one has just gone.
+        gone = lambda: not set(old) & set(self.pods())  # noqa: E731
+        self.wait(gone, "the old pods go", 2 * 60 + PATIENCE)
         for pod, node in old.items():
             went_drained(pod, node)
         self.kubelet.lingering.clear()

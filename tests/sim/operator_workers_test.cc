@@ -140,6 +140,26 @@ TEST_F(OperatorWorkers, ProtectionThatIsSwitchedReachesWorkersThatAreBusyAlready
   }
 }
 
+TEST_F(OperatorWorkers, AnotherScalingModeTakesIdleWorkersAFewAtATime) {
+  begin(4);
+  const auto with_ordinal = [&] {
+    const char* const names[] = {"gpu-0", "gpu-1", "gpu-2", "gpu-3"};
+    return std::count_if(std::begin(names), std::end(names),
+                         [&](const char* name) { return find(name) != nullptr; });
+  };
+  spec(R"({"scalingMode":"DaemonSet"})");
+  pass(seconds(50));
+  EXPECT_GE(with_ordinal(), 2);
+  EXPECT_LT(with_ordinal(), 4);
+  EXPECT_EQ(condition("Degraded"), "True DeletionsLimited");
+  EXPECT_THAT(message("Degraded"), HasSubstr("scalingMode"));
+  pass(minutes(6));
+  EXPECT_EQ(with_ordinal(), 0);
+  EXPECT_EQ(pods(), 4U);
+  EXPECT_EQ(condition("Ready"), "True AllAvailable");
+  EXPECT_EQ(condition("Degraded"), "False AsExpected");
+}
+
 TEST_F(OperatorWorkers, ANodeThatIsToBeCalledWhatNobodyCanBeKeepsItsWorkerAndIsToldOf) {
   begin(1, R"(,"scalingMode":"DaemonSet")");
   const std::string uid(uid_of(*worker_on("a0")));

@@ -75,25 +75,6 @@ void judge(const Draft& draft, const Site& site) {
           [&](const Draft::Entry& entry) { return entry.life == Life::kAlive && &entry != kept; });
 }
 
-bool is_uprooted(const Draft::Entry& entry) {
-  return entry.life == Life::kAlive && entry.available &&
-         (entry.cause == Cause::kMisplaced || entry.cause == Cause::kHostname);
-}
-
-void hold_back(Draft& draft) {
-  constexpr std::int64_t kShare = 4;
-  const std::int64_t available = std::count_if(
-      draft.entries.begin(), draft.entries.end(),
-      [](const Draft::Entry& entry) { return entry.life == Life::kAlive && entry.available; });
-  std::int64_t left = std::max<std::int64_t>(1, available / kShare);
-  for (Draft::Entry& entry : draft.entries) {
-    if (!is_uprooted(entry) || left-- > 0) continue;
-    entry.cause = Cause::kNone;
-    entry.held = true;
-    ++draft.held;
-  }
-}
-
 }  // namespace
 
 void plan_daemons(Draft& draft) {

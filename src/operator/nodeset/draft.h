@@ -28,7 +28,7 @@ struct Draft {
     bool fits_mode = true;  // Of the scaling mode that the NodeSet has now.
     bool available = false;
     Cause cause = Cause::kNone;
-    bool held = false;  // Not where it belongs, and to go after others.
+    bool held = false;  // Not where it belongs, or of the other mode, and to go after others.
 
     bool kept() const { return life == Life::kAlive && fits_mode && cause == Cause::kNone; }
   };
@@ -43,6 +43,8 @@ struct Draft {
 
 void plan_replicas(Draft& draft);  // StatefulSet mode.
 void plan_daemons(Draft& draft);   // DaemonSet mode.
+// Of those that work and whose node, or mode, is not theirs any more, only so many go at a time.
+void hold_back(Draft& draft);
 void plan_update(Draft& draft);
 
 }  // namespace mainspring::op

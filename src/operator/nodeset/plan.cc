@@ -96,6 +96,12 @@ bool is_lost(const SlurmFacts& slurm) {
   return slurm.empty_for.value_or(Duration()) >= kPassing;
 }
 
+bool is_uprooted(const Draft::Entry& entry) {
+  return entry.life == Life::kAlive && entry.available &&
+         (entry.cause == Cause::kMisplaced || entry.cause == Cause::kHostname ||
+          entry.cause == Cause::kModeSwitch);
+}
+
 Plan plan_of(Draft draft) {
   const NodeSetView& view = draft.view;
   const std::unordered_set<std::string_view> backing_off(view.backing_off.begin(),
@@ -135,6 +141,20 @@ Plan plan_of(Draft draft) {
 }
 
 }  // namespace
+
+void hold_back(Draft& draft) {
+  constexpr std::int64_t kShare = 4;
+  const std::int64_t available = std::count_if(
+      draft.entries.begin(), draft.entries.end(),
+      [](const Draft::Entry& entry) { return entry.life == Life::kAlive && entry.available; });
+  std::int64_t left = std::max<std::int64_t>(1, available / kShare);
+  for (Draft::Entry& entry : draft.entries) {
+    if (!is_uprooted(entry) || left-- > 0) continue;
+    entry.cause = Cause::kNone;
+    entry.held = true;
+    ++draft.held;
+  }
+}
 
 Plan make_plan(const NodeSetView& view) {
   Draft draft = draft_of(view);

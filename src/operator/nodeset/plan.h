@@ -79,9 +79,10 @@ struct Plan {
   std::vector<std::size_t> strangers;
   // Ready workers that a fresh list without any node lacks, once it is no passing matter.
   std::int32_t lost = 0;
-  // Workers whose node should not have them, or has another name, and that are left alone until
-  // others of their kind are gone. A slip in a nodeSelector or in the labels of nodes says that of
-  // all workers at once, so that only a quarter of those that are available goes at a time.
+  // Workers whose node should not have them, or has another name, or that are of the other scaling
+  // mode, and that are left alone until others of their kind are gone. A slip in a nodeSelector or
+  // in the labels of nodes says that of all workers at once, and whether those who follow come up
+  // is not known, so that only a quarter of those that are available goes at a time.
   std::int32_t held = 0;
   // Workers that are to go and are not condemned yet, because nothing is known of Slurm.
   std::int32_t waiting = 0;

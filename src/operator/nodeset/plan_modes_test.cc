@@ -255,9 +255,28 @@ TEST(ModeSwitch, CondemnsThePodsOfTheOtherModeAndKeepsTheirOrdinals) {
   EXPECT_THAT(world.plan().create_on, ElementsAre("n1"));
 
   auto back = of(2, {daemon("gpu-1", "n1"), daemon("gpu-x", "n2")});
-  EXPECT_THAT(back.plan().condemned,
-              UnorderedElementsAre("gpu-1 mode-switch", "gpu-x mode-switch"));
+  EXPECT_THAT(back.plan().condemned, ElementsAre("gpu-1 mode-switch"));
+  EXPECT_EQ(back.plan().held, 1);
   EXPECT_THAT(back.plan().create, ElementsAre(0, 2));
+}
+
+// Those who follow may never come up, as where the scheduler finds no room for them.
+TEST(ModeSwitch, TakesThoseThatWorkAFewAtATime) {
+  auto to_daemons = daemons({}, {});
+  auto to_replicas = of(8, {});
+  for (int i = 0; i < 8; ++i) {
+    const std::string node = "n" + std::to_string(i);
+    to_daemons.places.push_back(place(node));
+    to_daemons.pods.push_back({.name = "gpu-" + std::to_string(i), .node = node});
+    to_replicas.pods.push_back(daemon("gpu-" + node, node));
+  }
+  for (Sample* const world : {&to_daemons, &to_replicas}) {
+    world->revision = "v2";
+    EXPECT_EQ(world->plan().condemned.size(), 2U);
+    EXPECT_EQ(world->plan().held, 6);
+    for (int i = 2; i < 8; ++i) world->pods[static_cast<std::size_t>(i)].ready = false;
+    EXPECT_EQ(world->plan().condemned.size(), 7U);  // What does not work is no loss.
+  }
 }
 
 }  // namespace

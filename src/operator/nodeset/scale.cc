@@ -52,6 +52,7 @@ void plan_replicas(Draft& draft) {
       --surplus;
     }
   }
+  hold_back(draft);
   // A pod that terminates is made again under its own name, once that is free.
   const std::int64_t missing =
       std::clamp<std::int64_t>(replicas - staying - terminating, 0, kMostAtOnce);

@@ -24,7 +24,8 @@ class DeletionLimit {
 
   enum class Ground : std::uint8_t {
     kWanted,    // Scale-in, update, deletion: somebody asked for it in so many words.
-    kUprooted,  // Its node does not fit it any more, or has another name. A quarter a minute.
+    kUprooted,  // Its node does not fit it any more, or has another name, or the scaling mode is
+                // another. A quarter a minute.
     kUnknown,   // Slurm does not know it. A tenth a minute.
   };
 

@@ -45,7 +45,8 @@ bool needs_slurm(Evidence evidence) {
 
 Ground ground_of(const Removal& one) {
   if (one.evidence == Evidence::kAbsent) return Ground::kUnknown;
-  const bool uprooted = one.cause == Cause::kMisplaced || one.cause == Cause::kHostname;
+  const bool uprooted = one.cause == Cause::kMisplaced || one.cause == Cause::kHostname ||
+                        one.cause == Cause::kModeSwitch;
   return uprooted ? Ground::kUprooted : Ground::kWanted;
 }
 

@@ -127,9 +127,10 @@ Situation situation_of(const NodeSetView& view, const Plan& plan, const Counters
   } else if (plan.held > 0) {
     all.degraded_reason = "DeletionsLimited";
     all.degraded_message = fmt::format(
-        "the nodes of {} more workers do not fit them any more; they go after others, a quarter of "
-        "the workers a minute. If that is a mistake, correct the nodeSelector, or the labels, "
-        "taints or hostname-override of the nodes",
+        "the nodes of {} more workers do not fit them any more, or their scaling mode does not; "
+        "they go after others, a quarter of the workers a minute. If that is a mistake, correct "
+        "the nodeSelector, the scalingMode, or the labels, taints or hostname-override of the "
+        "nodes",
         plan.held);
   } else if (!held_back.empty()) {
     all.degraded_reason = "DeletionsLimited";

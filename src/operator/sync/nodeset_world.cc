@@ -280,8 +280,9 @@ bool NodeSetWorld::say_limited(const api::NodeSet& nodeset, Ground ground, bool 
   std::string why = "More pods would be deleted within a minute than is allowed; the rest waits";
   if (ground == Ground::kUprooted) {
     why +=
-        ". The nodes of many of them do not fit any more: if that is a mistake, correct the "
-        "nodeSelector, or the labels, taints or hostname-override of the nodes";
+        ". The nodes of many of them do not fit any more, or their scaling mode does not: if that "
+        "is a mistake, correct the nodeSelector, the scalingMode, or the labels, taints or "
+        "hostname-override of the nodes";
   }
   warn(world, control::ref_to(api::NodeSet::kResource, nodeset.meta), "DeletionsLimited", why);
   held_back_total_.add();
