@@ -467,5 +467,18 @@ TEST_F(OperatorRules, ATopologyThatIsNoneIsToldOfAndHandedToNobody) {
   EXPECT_EQ(text_at(*find("gpu-0"), on_pod), "racks:rack1");
 }
 
+constexpr const char* kScheduled =
+    R"(,"updateStrategy":{{"type":"ScheduledUpdate",)"
+    R"("scheduledUpdate":{{"startTime":"{}","duration":"30m"}}}},"deletion":{{"policy":"{}"}})";
+
+TEST_F(OperatorRules, AWindowThatIsOverIsToldOfOnlyWhereItLeftSomebodyBehind) {
+  begin(2, fmt::format(kScheduled, "2023-01-01T00:00:00Z", "Drain"));
+  pass(minutes(5));
+  EXPECT_FALSE(told("ReservationFailed", ""));
+  spec(R"({"slurmd":{"image":"new"}})");
+  pass(minutes(1));
+  EXPECT_TRUE(told("ReservationFailed", "startTime: 2023-01-01T00:00:00Z is in the past"));
+}
+
 }  // namespace
 }  // namespace mainspring::sim

@@ -97,6 +97,9 @@ std::optional<Removal::Evidence> removal_evidence(const WorkerView& worker);
 // The order of the public contract: most deletable first.
 bool more_deletable(const api::NodeSet& nodeset, const WorkerView& a, const WorkerView& b);
 
+// Whether some worker lives that an update would replace.
+bool has_old_workers(const NodeSetView& view);
+
 // Running, and Ready for minReadySeconds.
 bool is_available(const api::NodeSet& nodeset, const kube::Pod& pod, WallTime now);
 

@@ -176,6 +176,7 @@ ReservationPlan plan_new(const Wish& wish, sys_seconds now) {
   const auto window = possible_window(wish, now);
   if (!window) {
     plan.problem = past_problem(wish);
+    plan.over = true;
     return plan;
   }
   plan.kind = Kind::kCreate;
@@ -203,6 +204,7 @@ void plan_times(ReservationPlan& plan, const Wish& wish, const slurm::Reservatio
   const auto window = possible_window(wish, now);
   if (!window) {
     plan.problem = past_problem(wish);
+    plan.over = true;
     return;
   }
   // Slurm keeps the end when only the start moves.

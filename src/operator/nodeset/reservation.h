@@ -30,6 +30,9 @@ struct ReservationPlan {
   // to be one. To be added before kCreate is carried out.
   bool wants_finalizer = false;
   std::string problem;  // Why it is not as asked for, with what to do; "" where it is.
+  // The problem is that its time has passed: none at all where everybody is up to date, as after
+  // every window that did what it was for.
+  bool over = false;
 };
 
 // `live` is null where a fresh list does not have it. `nodes`: names of the registered workers;

@@ -69,6 +69,7 @@ TEST(Reservation, APastStartIsReportedAndNeitherMadeNorGivenAFinalizer) {
   EXPECT_FALSE(plan.wants_finalizer);
   EXPECT_THAT(plan.problem, HasSubstr("startTime: 2026-11-16T08:59:00Z is in the past"));
   EXPECT_THAT(plan.problem, HasSubstr("FORCE_START"));
+  EXPECT_TRUE(plan.over);
 }
 
 // slurmctld refuses FORCE_START for a reservation that does not repeat.

@@ -20,18 +20,20 @@ bool was_made_with_another(const kube::Pod& pod, std::string_view note, const st
 // slurmctld and slurmd with different keys do not believe each other, and slurmd reads its own only
 // when it starts. An sssd.conf is mounted by its name alone, and such a file never changes in a
 // pod.
-bool has_old_files(const Draft& draft, const kube::Pod& pod) {
+bool has_old_files(const NodeSetView& view, const kube::Pod& pod) {
   using namespace api::annotation;
-  return was_made_with_another(pod, kSlurmKeyHash, draft.view.slurm_key_hash) ||
-         was_made_with_another(pod, kSssdConfHash, draft.view.sssd_conf_hash);
+  return was_made_with_another(pod, kSlurmKeyHash, view.slurm_key_hash) ||
+         was_made_with_another(pod, kSssdConfHash, view.sssd_conf_hash);
+}
+
+bool is_old(const NodeSetView& view, const kube::Pod& pod) {
+  return has_old_files(view, pod) ||
+         pod.meta.labels.find(api::label::kRevision) != view.revision_hash;
 }
 
 bool is_old(const Draft& draft, const Draft::Entry& entry) {
-  const kube::Pod& pod = *entry.worker->pod;
   // One that is held goes in its turn, and what it is of does not make that sooner.
-  return entry.kept() && !entry.held &&
-         (has_old_files(draft, pod) ||
-          pod.meta.labels.find(api::label::kRevision) != draft.view.revision_hash);
+  return entry.kept() && !entry.held && is_old(draft.view, *entry.worker->pod);
 }
 
 bool works(const Draft::Entry& entry) {
@@ -78,6 +80,15 @@ void replace_in_maintenance(Draft& draft) {
 }
 
 }  // namespace
+
+bool has_old_workers(const NodeSetView& view) {
+  // Without a revision to compare with, as in plan_update().
+  if (view.revision_hash.empty()) return false;
+  return std::any_of(view.workers.begin(), view.workers.end(), [&](const WorkerView& worker) {
+    const kube::Pod& pod = *worker.pod;
+    return !pod.meta.deleting() && !pod.terminal() && is_old(view, pod);
+  });
+}
 
 void plan_update(Draft& draft) {
   // Without a revision to compare with, as at a take-over, no pod is known to be old.

@@ -317,7 +317,9 @@ Task<Result<void>> NodeSetSlurmSync::reservation(NodeSetPtr nodeset, SlurmPtr sl
   const std::string name = reservation_name(nodeset->meta.name);
   const auto live = slurm->cache().reservations().get({}, name);
   ReservationPlan plan = plan_reservation(*nodeset, live.get(), names, view->now);
-  if (!plan.problem.empty()) warn(world_, ref(*nodeset), "ReservationFailed", plan.problem);
+  if (!plan.problem.empty() && (!plan.over || has_old_workers(*view))) {
+    warn(world_, ref(*nodeset), "ReservationFailed", plan.problem);
+  }
   if (plan.wants_finalizer && !has_finalizer && !nodeset->meta.deleting()) {
     MS_CO_CHECK(co_await control::add_finalizer(&world_.client, api::NodeSet::kResource,
                                                 nodeset->meta,
