@@ -480,5 +480,22 @@ TEST_F(OperatorRules, AWindowThatIsOverIsToldOfOnlyWhereItLeftSomebodyBehind) {
   EXPECT_TRUE(told("ReservationFailed", "startTime: 2023-01-01T00:00:00Z is in the past"));
 }
 
+TEST_F(OperatorRules, ANodeSetThatGoesAtOnceTakesItsReservationAlong) {
+  for (const bool slurm_is_back : {true, false}) {
+    begin(2, fmt::format(kScheduled, "2030-01-01T00:00:00Z", "Immediate"));
+    world.safety.reckless.emplace(uid_of(*world.nodeset("gpu")));
+    ASSERT_TRUE(world.slurm.model().reservations().contains("SlurmOperatorMaint-gpu"));
+    world.slurm.stop_rest();
+    world.kubectl(Method::kDelete, kSets + "gpu");
+    pass(seconds(5));
+    if (slurm_is_back) world.slurm.start_rest();
+    pass(seconds(5));
+    EXPECT_TRUE(world.api.storage().all("pods").empty());
+    pass(seconds(30));
+    EXPECT_EQ(world.nodeset("gpu"), nullptr);
+    EXPECT_EQ(world.slurm.model().reservations().empty(), slurm_is_back);
+  }
+}
+
 }  // namespace
 }  // namespace mainspring::sim

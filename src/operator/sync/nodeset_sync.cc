@@ -219,11 +219,14 @@ Task<Result<Requeue>> NodeSetSync::hold(NodeSetPtr nodeset, std::string reason, 
 Task<Result<std::optional<Requeue>>> NodeSetSync::release(NodeSetPtr nodeset,
                                                           ControllerPtr controller) {
   // Where the whole cluster goes there is nothing left to drain for, nor anybody to ask.
-  if (nodeset->spec.deletion_policy == api::DeletionPolicy::kImmediate || !controller ||
-      controller->meta.deleting()) {
-    co_return std::nullopt;
-  }
+  if (!controller || controller->meta.deleting()) co_return std::nullopt;
+  const bool at_once = nodeset->spec.deletion_policy == api::DeletionPolicy::kImmediate;
+  if (at_once && !awaits_reservation(*nodeset)) co_return std::nullopt;
   const NodeSetView view = shared_.view(*nodeset);
+  if (at_once) {
+    MS_CO_CHECK(co_await remove_all(nodeset, &view));
+    co_return Requeue{seconds(1)};
+  }
   const Plan plan = make_plan(view);
   if (view.workers.empty() && !slurm_needs(*nodeset)) co_return std::nullopt;
   const Result<void> gone = co_await let_go(nodeset, &view, &plan);
@@ -245,6 +248,19 @@ Task<Result<void>> NodeSetSync::remove_all(NodeSetPtr nodeset, const NodeSetView
     keep_first(all, co_await delete_pod(&shared_, worker.pod, nodeset, PodVersion::kAny));
   }
   co_return all;
+}
+
+// Nobody would delete it later: nodeset_slurm.h does so while the NodeSet is there. Not for long,
+// and only of a Slurm that has answered lately: who wants no wait must get none that does not end.
+bool NodeSetSync::awaits_reservation(const api::NodeSet& nodeset) const {
+  constexpr Duration kPatience = seconds(30);
+  const auto slurm = shared_.slurm_of(nodeset);
+  if (!slurm || !nodeset.meta.has_finalizer(api::kReservationFinalizer) ||
+      world_.clock.wall_now() > *nodeset.meta.deletion + kPatience) {
+    return false;
+  }
+  return slurm->cache().reservations_freshness().fresh() &&
+         slurm->cache().reservations().get({}, reservation_name(nodeset.meta.name)) != nullptr;
 }
 
 std::optional<NodeSetSync::Wait> NodeSetSync::slurm_needs(const api::NodeSet& nodeset) const {

@@ -42,6 +42,8 @@ class NodeSetSync {
     std::string message;
   };
   std::optional<Wait> slurm_needs(const api::NodeSet& nodeset) const;
+  // The same of one that goes at once.
+  bool awaits_reservation(const api::NodeSet& nodeset) const;
 
   Task<Result<void>> shared_objects(NodeSetPtr nodeset, ControllerPtr controller);
   Task<Result<void>> disruption_budget(NodeSetPtr nodeset, json::Value desired, std::string name);
