@@ -5,6 +5,7 @@ number of the scenario in its name, and the same four nodes n1 to n4 with 8 core
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -76,6 +77,13 @@ class Bridge:
 
     def tail(self, lines: int = 40) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def age_of(self, kind: str) -> float:
+        """How many seconds ago it asked Slurm for what it knows of these: nodes, jobs, pulse."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as answer:
+            text = answer.read().decode()
+        found = re.search(rf'slurm_cache_age_seconds{{.*kind="{kind}".*}} (\S+)', text)
+        return float(found[1]) if found else float("inf")
 
     @contextlib.contextmanager
     def asleep(self):
@@ -315,6 +323,15 @@ class BridgeTest(unittest.TestCase):
 
     def cancel(self, number: str):
         self.slurm.call(f"job/{number}", "DELETE")
+
+    def wait_seen(self, kind: str = "nodes"):
+        """What Slurm knows of these by now the bridge knows, too. Whether a pod goes the quick way
+        depends on it."""
+        begin = time.monotonic()
+        self.wait(
+            lambda: self.bridge.age_of(kind) < time.monotonic() - begin,
+            lambda: f"{kind} are listed: {self.bridge.age_of(kind)} s ago",
+        )
 
     def stays(self, condition, what, seconds: float = 3.0):
         """True now and at every look for a while."""

@@ -88,6 +88,7 @@ class Outage(BridgeTest):
             with self.subTest(path):
                 name = path.removeprefix("job/")
                 others = self.fill(*self.nodes) if name == "submit" else ""
+                self.wait_seen()
                 self.proxy.loses.append(path)
                 self.pod(name)
                 self.wait_job(name)
@@ -205,6 +206,7 @@ class Outage(BridgeTest):
     def cost(self, name: str) -> Counter:
         """Of some pods that start at once, and of their ends."""
         self.wait(self.is_quiet, "the bridge knows of all jobs")
+        self.wait_seen()
         before = self.asked()
         for number in range(4):
             self.pod(f"{name}-{number}")

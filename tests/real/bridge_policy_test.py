@@ -84,6 +84,7 @@ priorityClasses:
         job |= {"environment": ["A=b"], "priority": {"set": True, "number": 90000}}
         first = str(self.slurm.call("job/submit", "POST", {"job": job})["job_id"])
         self.wait(lambda: self.job(first)["job_state"] == ["PENDING"], "it waits")
+        self.wait_seen()
         # Backfill would let a shorter one go first.
         self.pod("small", annotations={f"{JOB}timelimit": "600"})
         number = str(self.wait_job("small")["job_id"])
