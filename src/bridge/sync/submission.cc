@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <iterator>
 #include <map>
 #include <set>
@@ -58,24 +56,6 @@ void keys_of(const slurm::Job& job, std::vector<std::string>& keys) {
   admin_comment_keys(comment_of(job), keys);
 }
 
-// Under which a job of its may be found: as we name pods, and as slurm-bridge does.
-std::array<std::string, 2> names_of(const kube::Pod& pod) {
-  return {pod.meta.uid, pod.meta.ns + "/" + pod.meta.name};
-}
-
-// Whether what the job says of the pod under this key is true. What a user wrote (`extra`) counts
-// only where the pod's job would be that user's. By its name slurm-bridge may mean an earlier pod.
-bool is_word_of(const slurm::Job& job, std::string_view key, const kube::Pod& pod,
-                const std::optional<std::string>& user) {
-  if (job.admin_comment.empty()) {
-    return key == pod.meta.uid && user &&
-           (*user == job.user_name.view() || *user == std::to_string(job.user_id));
-  }
-  const std::int64_t created =
-      std::chrono::duration_cast<seconds>(pod.meta.created.time_since_epoch()).count();
-  return key == pod.meta.uid || job.submit_time.value_or(0) >= created;
-}
-
 std::set<std::string, std::less<>> hosts_in(const std::vector<std::string>& lists) {
   std::set<std::string, std::less<>> hosts;
   for (const std::string& list : lists) {
@@ -84,10 +64,6 @@ std::set<std::string, std::less<>> hosts_in(const std::vector<std::string>& list
     }
   }
   return hosts;
-}
-
-void take_first(slurm::JobId& first, slurm::JobId other) {
-  if (!first || other < first) first = other;
 }
 
 bool asks_for(const kube::PodSpec& spec, const std::string& resource) {
@@ -412,110 +388,12 @@ Task<Result<slurm::JobId>> Submission::allocate(slurm::JobRequest request) {
   co_return allocated.job;
 }
 
-JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
-                               const Prepared& wanted) const {
-  const auto parts = parts_of(job);
-  JobChanges out;
-  out.parts = wanted.parts;
-  if (out.parts.size() != parts.size()) {
-    out.anew = fmt::format("it has {} parts and needs {}", parts.size(), wanted.parts.size());
-    return out;
-  }
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool known = had.size() == parts.size();
-    JobChange change =
-        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i]);
-    if (!change.anew.empty()) {
-      out.anew = std::move(change.anew);
-      return out;
-    }
-    // Once it is let go, that is.
-    if (parts[i]->hold) out.parts[i].priority = known ? had[i].priority : slurm::Number();
-    if (!change.none()) out.updates.emplace_back(parts[i]->id, std::move(change.update));
-  }
-  return out;
-}
-
-Task<Result<void>> Submission::change(JobChanges changes) {
-  for (auto& [job, update] : changes.updates) {
-    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, std::move(update)));
-  }
-  co_return Result<void>();
-}
-
 std::string Submission::comment_for(const std::vector<PodPtr>& pods,
                                     const std::vector<std::size_t>& kinds) const {
   JobOwners owners = owners_of(pods);
   owners.cluster = world_.cluster_id();
   for (const std::size_t kind : kinds) owners.parts.push_back(static_cast<std::int32_t>(kind));
   return to_admin_comment(owners);
-}
-
-Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {
-  const auto record = world_.cache.jobs().get({}, job.text());
-  if (!record || !is_het(*record)) {
-    MS_CO_CHECK(
-        co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = comment_for(pods)}));
-    MS_CO_CHECK(co_await world_.cache.refresh_job(job));
-    co_return Result<void>();
-  }
-  // Nobody changes parts, so who stays is where it was.
-  const auto had = owners_in(*record);
-  const JobOwners stay = had ? only(*had, owners_of(pods).uids) : JobOwners();
-  const std::string comment = stay.uids.empty() ? comment_for(pods) : to_admin_comment(stay);
-  auto parts = parts_of(*record);
-  // The first one last: what it says counts, and as long as it says the old, this is done again.
-  std::reverse(parts.begin(), parts.end());
-  for (const auto& part : parts) {
-    if (part->state.has_ended()) continue;
-    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(part->id, {.admin_comment = comment}));
-    MS_CO_CHECK(co_await world_.cache.refresh_job(part->id));
-  }
-  co_return Result<void>();
-}
-
-std::optional<std::string> Submission::user_of(const Gang& gang) const {
-  const auto& identity = world_.config.identity_of(gang.pods.front()->meta.ns);
-  if (identity.user) return identity.user;
-  const auto asked = parse_annotations(gang.annotations);
-  return asked ? asked->user_id : std::nullopt;
-}
-
-// Whose the pod's job would be; none where nobody says, or where that stands on its owner.
-std::optional<std::string> Submission::known_user(const kube::Pod& pod,
-                                                  const std::optional<std::string>& user) const {
-  const auto& identity = world_.config.identity_of(pod.meta.ns);
-  return identity.user ? identity.user : user;
-}
-
-slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
-                              const std::optional<std::string>& user) const {
-  slurm::JobId first;
-  for (const PodPtr& pod : pods) {
-    const auto whose = known_user(*pod, user);
-    for (const std::string& key : names_of(*pod)) {
-      for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
-        if (is_word_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
-      }
-    }
-  }
-  return first;
-}
-
-Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
-                                                 std::optional<std::string> user) {
-  MS_CO_TRY(const auto all, co_await lost_.list());
-  slurm::JobId first;
-  for (const PodPtr& pod : pods) {
-    const auto whose = known_user(*pod, user);
-    for (const std::string& key : names_of(*pod)) {
-      const auto [begin, end] = all->equal_range(key);
-      for (auto at = begin; at != end; ++at) {
-        if (is_word_of(*at->second, key, *pod, whose)) take_first(first, leader_of(*at->second));
-      }
-    }
-  }
-  co_return first;
 }
 
 std::vector<std::shared_ptr<const slurm::Job>> Submission::parts_of(const slurm::Job& job) const {

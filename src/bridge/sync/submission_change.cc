@@ -1,0 +1,67 @@
+// How a job that is there becomes another: what is wanted of one that waits, and whose it is. The
+// part of Submission that updates jobs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "bridge/sync/submission.h"
+#include "slurm/jobs.h"
+
+namespace mainspring::bridge {
+
+JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
+                               const Prepared& wanted) const {
+  const auto parts = parts_of(job);
+  JobChanges out;
+  out.parts = wanted.parts;
+  if (out.parts.size() != parts.size()) {
+    out.anew = fmt::format("it has {} parts and needs {}", parts.size(), wanted.parts.size());
+    return out;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool known = had.size() == parts.size();
+    JobChange change =
+        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i]);
+    if (!change.anew.empty()) {
+      out.anew = std::move(change.anew);
+      return out;
+    }
+    // Once it is let go, that is.
+    if (parts[i]->hold) out.parts[i].priority = known ? had[i].priority : slurm::Number();
+    if (!change.none()) out.updates.emplace_back(parts[i]->id, std::move(change.update));
+  }
+  return out;
+}
+
+Task<Result<void>> Submission::change(JobChanges changes) {
+  for (auto& [job, update] : changes.updates) {
+    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, std::move(update)));
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {
+  const auto record = world_.cache.jobs().get({}, job.text());
+  if (!record || !is_het(*record)) {
+    MS_CO_CHECK(
+        co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = comment_for(pods)}));
+    MS_CO_CHECK(co_await world_.cache.refresh_job(job));
+    co_return Result<void>();
+  }
+  // Nobody changes parts, so who stays is where it was.
+  const auto had = owners_in(*record);
+  const JobOwners stay = had ? only(*had, owners_of(pods).uids) : JobOwners();
+  const std::string comment = stay.uids.empty() ? comment_for(pods) : to_admin_comment(stay);
+  auto parts = parts_of(*record);
+  // The first one last: what it says counts, and as long as it says the old, this is done again.
+  std::reverse(parts.begin(), parts.end());
+  for (const auto& part : parts) {
+    if (part->state.has_ended()) continue;
+    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(part->id, {.admin_comment = comment}));
+    MS_CO_CHECK(co_await world_.cache.refresh_job(part->id));
+  }
+  co_return Result<void>();
+}
+
+}  // namespace mainspring::bridge

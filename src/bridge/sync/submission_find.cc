@@ -1,0 +1,81 @@
+// How the job of a pod is found again, by what jobs say of pods. The part of Submission that looks
+// before anything is asked for.
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "bridge/sync/submission.h"
+#include "bridge/translate/annotations.h"
+
+namespace mainspring::bridge {
+namespace {
+
+// Under which a job of its may be found: as we name pods, and as slurm-bridge does.
+std::array<std::string, 2> names_of(const kube::Pod& pod) {
+  return {pod.meta.uid, pod.meta.ns + "/" + pod.meta.name};
+}
+
+// Whether what the job says of the pod under this key is true. What a user wrote (`extra`) counts
+// only where the pod's job would be that user's. By its name slurm-bridge may mean an earlier pod.
+bool is_word_of(const slurm::Job& job, std::string_view key, const kube::Pod& pod,
+                const std::optional<std::string>& user) {
+  if (job.admin_comment.empty()) {
+    return key == pod.meta.uid && user &&
+           (*user == job.user_name.view() || *user == std::to_string(job.user_id));
+  }
+  const std::int64_t created =
+      std::chrono::duration_cast<seconds>(pod.meta.created.time_since_epoch()).count();
+  return key == pod.meta.uid || job.submit_time.value_or(0) >= created;
+}
+
+void take_first(slurm::JobId& first, slurm::JobId other) {
+  if (!first || other < first) first = other;
+}
+
+}  // namespace
+
+std::optional<std::string> Submission::user_of(const Gang& gang) const {
+  const auto& identity = world_.config.identity_of(gang.pods.front()->meta.ns);
+  if (identity.user) return identity.user;
+  const auto asked = parse_annotations(gang.annotations);
+  return asked ? asked->user_id : std::nullopt;
+}
+
+// Whose the pod's job would be; none where nobody says, or where that stands on its owner.
+std::optional<std::string> Submission::known_user(const kube::Pod& pod,
+                                                  const std::optional<std::string>& user) const {
+  const auto& identity = world_.config.identity_of(pod.meta.ns);
+  return identity.user ? identity.user : user;
+}
+
+slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
+                              const std::optional<std::string>& user) const {
+  slurm::JobId first;
+  for (const PodPtr& pod : pods) {
+    const auto whose = known_user(*pod, user);
+    for (const std::string& key : names_of(*pod)) {
+      for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
+        if (is_word_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
+      }
+    }
+  }
+  return first;
+}
+
+Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
+                                                 std::optional<std::string> user) {
+  MS_CO_TRY(const auto all, co_await lost_.list());
+  slurm::JobId first;
+  for (const PodPtr& pod : pods) {
+    const auto whose = known_user(*pod, user);
+    for (const std::string& key : names_of(*pod)) {
+      const auto [begin, end] = all->equal_range(key);
+      for (auto at = begin; at != end; ++at) {
+        if (is_word_of(*at->second, key, *pod, whose)) take_first(first, leader_of(*at->second));
+      }
+    }
+  }
+  co_return first;
+}
+
+}  // namespace mainspring::bridge
