@@ -1,84 +1,12 @@
-// How gangs become jobs: limits that Slurm keeps, jobs that change while they wait, gangs whose
-// pods need nodes of several kinds. The whole bridge with everything as it should be.
+// How gangs become jobs: limits that Slurm keeps, gangs whose pods need nodes of several
+// kinds. The whole bridge with everything as it should be.
 #include <map>
 #include <set>
 
-#include "sim/bridge_world.h"
+#include "sim/bridge_submission_scene.h"
 
 namespace mainspring::sim {
 namespace {
-
-struct BridgeSubmission : ::testing::Test {
-  BridgeSubmission() {
-    world.heal();
-    world.kubelet.run_on();
-  }
-
-  Object pod(const std::string& name) {
-    return world.api.find(kube::Pod::kResource, "default", name);
-  }
-  std::string node_of(const std::string& name) {
-    return std::string(text_at(*pod(name), "/spec/nodeName"));
-  }
-  std::uint32_t job_of(const std::string& name) { return job_of_pod(*pod(name)); }
-  const SlurmJob& job(std::uint32_t id) { return *world.slurm.model().job(id); }
-  std::string waits_for(const std::string& name) {
-    const json::Value* const all = pod(name)->at_pointer("/status/conditions");
-    if (all == nullptr) return "";
-    for (const json::Value& one : *all) {
-      if (text_at(one, "/type") == "PodScheduled") return std::string(text_at(one, "/message"));
-    }
-    return "";
-  }
-  void add_nodes(int count, const std::string& pool) {
-    for (int i = 0; i < count; ++i) {
-      const std::string name = fmt::format("{}{}", pool, i);
-      world.add_node(name);
-      world.patch("/api/v1/nodes/" + name,
-                  fmt::format(R"({{"metadata":{{"labels":{{"pool":"{}"}}}}}})", pool));
-    }
-    world.pass(seconds(10));
-  }
-  void put(const std::string& name, const std::string& meta = "", const std::string& spec = "",
-           int cpus = 8) {
-    world.put(fmt::format(
-        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default, {}}}, spec: "
-        "{{schedulerName: slurm-bridge-scheduler, {} containers: [{{name: main, image: i, "
-        "resources: {{requests: {{cpu: '{}', memory: 1Gi}}}}}}]}}}}",
-        name, meta, spec, cpus));
-  }
-  // Of a PodGroup whose pods say which pool they need.
-  void put_gang(const std::string& name, int least, const std::vector<std::string>& pools,
-                const std::string& annotations = "") {
-    world.put(
-        fmt::format("{{apiVersion: scheduling.k8s.io/v1alpha3, kind: PodGroup, metadata: "
-                    "{{name: {}, namespace: default, annotations: {{{}}}}}, spec: "
-                    "{{schedulingPolicy: {{gang: {{minCount: {}}}}}}}}}",
-                    name, annotations, least));
-    for (std::size_t i = 0; i < pools.size(); ++i) {
-      const std::string where =
-          pools[i].empty() ? "" : fmt::format("nodeSelector: {{pool: {}}},", pools[i]);
-      put(fmt::format("{}-{}", name, i), "",
-          fmt::format("schedulingGroup: {{podGroupName: {}}}, {}", name, where),
-          pools[i].empty() && i > 0 ? 2 : 8);
-    }
-  }
-  void remove(const std::string& name) {
-    ask_kube(world.api, http::Method::kDelete, "/api/v1/namespaces/default/pods/" + name, "");
-  }
-
-  // How many were asked for, granted or not.
-  std::size_t allocations() {
-    const std::string account = world.safety.account();
-    std::size_t times = 0;
-    for (std::size_t at = 0; (at = account.find("job/allocate", at)) != std::string::npos; ++at) {
-      ++times;
-    }
-    return times;
-  }
-
-  BridgeWorld world{1};
-};
 
 TEST_F(BridgeSubmission, APodBeyondALimitTakesItsPlaceInTheQueue) {
   add_nodes(2, "n");
@@ -395,71 +323,6 @@ TEST_F(BridgeSubmission, AGangThatNoDomainHasRoomForSaysSo) {
   world.pass(seconds(60));
   const std::set<std::string> nodes = {node_of("g-0"), node_of("g-1")};
   EXPECT_EQ(nodes, (std::set<std::string>{"n0", "n1"})) << waits_for("g-0");
-}
-
-TEST_F(BridgeSubmission, NodesThatComeToSuitAreLeftOutNoMore) {
-  add_nodes(1, "big");
-  add_nodes(1, "small");
-  put("holds", "", "nodeSelector: {pool: small},");
-  world.pass(seconds(10));
-  put("waits", "", "nodeSelector: {pool: small},");
-  world.pass(seconds(10));
-  const std::uint32_t waiting = job_of("waits");
-  ASSERT_EQ(job(waiting).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
-  world.patch("/api/v1/nodes/big0", R"({"metadata":{"labels":{"pool":"small"}}})");
-  world.pass(seconds(30));
-  EXPECT_EQ(job_of("waits"), waiting);
-  EXPECT_EQ(node_of("waits"), "big0") << world.safety.account();
-}
-
-// Slurm refuses every change of a job that leaves out a node which was deleted since.
-TEST_F(BridgeSubmission, AJobThatLeavesOutANodeWhichIsNoMoreIsAskedForAnew) {
-  add_nodes(1, "big");
-  add_nodes(1, "small");
-  put("holds", "", "nodeSelector: {pool: small},");
-  world.pass(seconds(10));
-  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}",
-      "nodeSelector: {pool: small},");
-  world.pass(seconds(10));
-  const std::uint32_t first = job_of("waits");
-  ASSERT_EQ(job(first).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
-  ask_kube(world.api, http::Method::kDelete, "/api/v1/nodes/big0", "");
-  world.pass(minutes(2));
-  world.patch("/api/v1/namespaces/default/pods/waits",
-              R"({"metadata":{"annotations":{"slurmjob.slinky.slurm.net/timelimit":"7"}}})");
-  world.pass(seconds(30));
-  const std::uint32_t second = job_of("waits");
-  EXPECT_NE(second, first) << world.safety.account();
-  EXPECT_EQ(job(second).time_limit, 7) << world.safety.account();
-  remove("holds");
-  world.pass(minutes(1));
-  EXPECT_EQ(node_of("waits"), "small0") << world.safety.account();
-}
-
-TEST_F(BridgeSubmission, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
-  add_nodes(1, "n");
-  put("holds");
-  world.pass(seconds(10));
-  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}");
-  world.pass(seconds(10));
-  const std::uint32_t first = job_of("waits");
-  ASSERT_EQ(job(first).time_limit, 5) << world.safety.account();
-  const auto annotate = [&](const std::string& limit) {
-    world.patch("/api/v1/namespaces/default/pods/waits",
-                fmt::format(R"({{"metadata":{{"annotations":{{"slurmjob.slinky.slurm.net/)"
-                            R"(timelimit":{}}}}}}})",
-                            limit));
-    world.pass(seconds(30));
-  };
-  annotate(R"("7")");
-  EXPECT_EQ(job_of("waits"), first);
-  EXPECT_EQ(job(first).time_limit, 7) << world.safety.account();
-  // No limit is whatever the partition has, which no update brings back.
-  annotate("null");
-  EXPECT_NE(job_of("waits"), first) << world.safety.account();
-  EXPECT_TRUE(job(first).over());
-  EXPECT_FALSE(job(job_of("waits")).time_limit);
-  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
 }
 
 TEST_F(BridgeSubmission, GpusThatASlurmdGivesOutAreNotAskedForByTheirNumber) {

@@ -13,6 +13,9 @@ namespace mainspring::bridge {
 JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
                                const Prepared& wanted) const {
   const auto parts = parts_of(job);
+  const HasNode has_node = [this](std::string_view name) {
+    return world_.cache.nodes().get({}, name) != nullptr;
+  };
   JobChanges out;
   out.parts = wanted.parts;
   if (out.parts.size() != parts.size()) {
@@ -22,7 +25,7 @@ JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool known = had.size() == parts.size();
     JobChange change =
-        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i]);
+        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i], has_node);
     if (!change.anew.empty()) {
       out.anew = std::move(change.anew);
       return out;

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <utility>
 #include <vector>
+
+#include "base/hostlist.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -33,6 +36,16 @@ JobRequest as_recorded(const slurm::Job& job, const JobRequest& wanted) {
   return had;
 }
 
+std::set<std::string> hosts_in(const std::vector<std::string>& lists) {
+  std::set<std::string> hosts;
+  for (const std::string& list : lists) {
+    for (std::string& host : expand_hostlist(list).value_or(std::vector<std::string>{list})) {
+      hosts.insert(std::move(host));
+    }
+  }
+  return hosts;
+}
+
 class Differ {
  public:
   Differ(const JobRequest& had, const JobRequest& wanted) : had_(had), wanted_(wanted) {}
@@ -57,8 +70,11 @@ class Differ {
     if (had_.*Member != wanted_.*Member) ask_anew(name, "be changed");
   }
 
-  void excluded_nodes() {
-    if (had_.excluded_nodes == wanted_.excluded_nodes) return;
+  // That a node which is left out was deleted is no change, and as an update would be refused.
+  void excluded_nodes(const HasNode& has_node) {
+    std::set<std::string> had = hosts_in(had_.excluded_nodes);
+    std::erase_if(had, [&](const std::string& host) { return !has_node(host); });
+    if (had == hosts_in(wanted_.excluded_nodes)) return;
     out_.update.excluded_nodes = wanted_.excluded_nodes;
     if (wanted_.excluded_nodes.empty()) out_.update.excluded_nodes = {""};
   }
@@ -88,7 +104,7 @@ class Differ {
 }  // namespace
 
 JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
-                    const JobRequest& wanted) {
+                    const JobRequest& wanted, const HasNode& has_node) {
   const JobRequest before = had ? *had : as_recorded(job, wanted);
   using J = JobRequest;
   Differ differ(before, wanted);
@@ -112,7 +128,7 @@ JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
   differ.changeable<&J::admin_comment>("comment");
   // Of one that is held Slurm would say that it is held; its priority is the hold itself.
   if (!job.hold) differ.changeable<&J::priority>("priority");
-  differ.excluded_nodes();
+  differ.excluded_nodes(has_node);
   differ.node_counts();
   return std::move(differ).take();
 }

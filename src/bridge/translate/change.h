@@ -4,8 +4,10 @@
 // cannot change that of a job, by asking for another in its place. Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "slurm/job.h"
 #include "slurm/job_request.h"
@@ -21,9 +23,12 @@ struct JobChange {
   bool none() const { return anew.empty() && update == slurm::JobRequest(); }
 };
 
+// Whether Slurm has a node of this name.
+using HasNode = std::function<bool(std::string_view)>;
+
 // `had`: what `job` was asked for with; without it all is sent, and what its record shows beyond
 // that is taken back.
 JobChange change_of(const slurm::Job& job, const std::optional<slurm::JobRequest>& had,
-                    const slurm::JobRequest& wanted);
+                    const slurm::JobRequest& wanted, const HasNode& has_node);
 
 }  // namespace mainspring::bridge

@@ -24,8 +24,10 @@ JobRequest asked() {
   return request;
 }
 
+bool all_are_there(std::string_view) { return true; }
+
 JobChange change(const JobRequest& had, const JobRequest& wanted) {
-  return change_of(slurm::Job(), had, wanted);
+  return change_of(slurm::Job(), had, wanted, all_are_there);
 }
 
 TEST(Change, OfNothingIsNone) { EXPECT_TRUE(change(asked(), asked()).none()); }
@@ -66,6 +68,27 @@ TEST(Change, TakesBackWhatSlurmLetsGo) {
   EXPECT_EQ(made.update.constraints, "");
 }
 
+TEST(Change, IsNoneWhereANodeThatIsLeftOutIsNoMore) {
+  JobRequest had = asked();
+  had.excluded_nodes = {"n[1-3]"};
+  JobRequest wanted = asked();
+  wanted.excluded_nodes = {"n1,n3"};
+  const HasNode without_n2 = [](std::string_view name) { return name != "n2"; };
+  EXPECT_TRUE(change_of(slurm::Job(), had, wanted, without_n2).none());
+  EXPECT_THAT(change(had, wanted).update.excluded_nodes, ElementsAre("n1,n3"));
+  wanted.excluded_nodes = {"n1"};
+  EXPECT_THAT(change_of(slurm::Job(), had, wanted, without_n2).update.excluded_nodes,
+              ElementsAre("n1"));
+}
+
+TEST(Change, OfTheOrderInWhichNodesAreLeftOutIsNone) {
+  JobRequest had = asked();
+  had.excluded_nodes = {"n3,n[1-2]"};
+  JobRequest wanted = asked();
+  wanted.excluded_nodes = {"n[1-3]"};
+  EXPECT_TRUE(change(had, wanted).none());
+}
+
 TEST(Change, OfWhatSlurmDoesNotChangeIsAnotherJob) {
   const auto anew = [](auto&& alter) {
     JobRequest wanted = asked();
@@ -87,7 +110,7 @@ TEST(Change, OfAJobWhoseRequestIsForgottenIsAllThatIsWantedAndWhatItHasTooMuch) 
   job.excluded_nodes = "n1";
   job.reservation = "maint";
   job.tasks_per_node = 1;
-  const JobChange made = change_of(job, std::nullopt, asked());
+  const JobChange made = change_of(job, std::nullopt, asked(), all_are_there);
   EXPECT_EQ(made.anew, "");
   EXPECT_EQ(made.update.cpus_per_task, 4);
   EXPECT_EQ(made.update.nodes, "2");
@@ -96,7 +119,8 @@ TEST(Change, OfAJobWhoseRequestIsForgottenIsAllThatIsWantedAndWhatItHasTooMuch) 
   EXPECT_EQ(made.update.reservation, "");
   EXPECT_EQ(made.update.constraints, std::nullopt);
   job.tasks_per_node = 4;
-  EXPECT_THAT(change_of(job, std::nullopt, asked()).anew, HasSubstr("pods on a node"));
+  EXPECT_THAT(change_of(job, std::nullopt, asked(), all_are_there).anew,
+              HasSubstr("pods on a node"));
 }
 
 TEST(Change, LeavesThePriorityOfAHeldJobAlone) {
@@ -104,7 +128,7 @@ TEST(Change, LeavesThePriorityOfAHeldJobAlone) {
   held.hold = true;
   JobRequest wanted = asked();
   wanted.priority = 100;
-  EXPECT_TRUE(change_of(held, asked(), wanted).none());
+  EXPECT_TRUE(change_of(held, asked(), wanted, all_are_there).none());
   EXPECT_EQ(change(asked(), wanted).update.priority, slurm::Number(100));
 }
 

@@ -1,0 +1,89 @@
+// What becomes of jobs that are there: that wait while something else comes to be wanted, that
+// Slurm takes no change of, that another bridge has made. The whole bridge with everything as it
+// should be.
+#include "sim/bridge_submission_scene.h"
+
+namespace mainspring::sim {
+namespace {
+
+struct BridgeChange : BridgeSubmission {
+  void TearDown() override { EXPECT_EQ(world.safety.violation(), "") << world.safety.account(); }
+
+  // An annotation of a job; `value` is JSON.
+  void annotate(const std::string& name, const std::string& what, const std::string& value) {
+    world.patch("/api/v1/namespaces/default/pods/" + name,
+                fmt::format(R"({{"metadata":{{"annotations":{{"slurmjob.slinky.slurm.net/)"
+                            R"({}":{}}}}}}})",
+                            what, value));
+  }
+};
+
+TEST_F(BridgeChange, NodesThatComeToSuitAreLeftOutNoMore) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put("holds", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  put("waits", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  const std::uint32_t waiting = job_of("waits");
+  ASSERT_EQ(job(waiting).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
+  world.patch("/api/v1/nodes/big0", R"({"metadata":{"labels":{"pool":"small"}}})");
+  world.pass(seconds(30));
+  EXPECT_EQ(job_of("waits"), waiting);
+  EXPECT_EQ(node_of("waits"), "big0") << world.safety.account();
+}
+
+// Slurm refuses every change of a job that leaves out a node which was deleted since.
+TEST_F(BridgeChange, AJobThatLeavesOutANodeWhichIsNoMoreIsAskedForAnew) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  put("holds", "", "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}",
+      "nodeSelector: {pool: small},");
+  world.pass(seconds(10));
+  const std::uint32_t first = job_of("waits");
+  ASSERT_EQ(job(first).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
+  ask_kube(world.api, http::Method::kDelete, "/api/v1/nodes/big0", "");
+  world.pass(minutes(4));
+  ASSERT_EQ(world.slurm.model().node("big0"), nullptr) << world.safety.account();
+  EXPECT_EQ(job_of("waits"), first) << "it lost its place for nothing" << world.safety.account();
+  world.patch("/api/v1/namespaces/default/pods/waits",
+              R"({"metadata":{"annotations":{"slurmjob.slinky.slurm.net/timelimit":"7"}}})");
+  world.pass(seconds(30));
+  const std::uint32_t second = job_of("waits");
+  EXPECT_NE(second, first) << world.safety.account();
+  EXPECT_EQ(job(second).time_limit, 7) << world.safety.account();
+  remove("holds");
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("waits"), "small0") << world.safety.account();
+}
+
+TEST_F(BridgeChange, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("waits", "annotations: {slurmjob.slinky.slurm.net/timelimit: '5'}");
+  world.pass(seconds(10));
+  const std::uint32_t first = job_of("waits");
+  ASSERT_EQ(job(first).time_limit, 5) << world.safety.account();
+  const auto annotate = [&](const std::string& limit) {
+    world.patch("/api/v1/namespaces/default/pods/waits",
+                fmt::format(R"({{"metadata":{{"annotations":{{"slurmjob.slinky.slurm.net/)"
+                            R"(timelimit":{}}}}}}})",
+                            limit));
+    world.pass(seconds(30));
+  };
+  annotate(R"("7")");
+  EXPECT_EQ(job_of("waits"), first);
+  EXPECT_EQ(job(first).time_limit, 7) << world.safety.account();
+  // No limit is whatever the partition has, which no update brings back.
+  annotate("null");
+  EXPECT_NE(job_of("waits"), first) << world.safety.account();
+  EXPECT_TRUE(job(first).over());
+  EXPECT_FALSE(job(job_of("waits")).time_limit);
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
+}  // namespace
+}  // namespace mainspring::sim
