@@ -85,5 +85,88 @@ TEST_F(BridgeChange, WhatAWaitingJobCannotBecomeIsAskedForAnew) {
   EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
 }
 
+// Jobs of whose excluded nodes one is no more: Slurm refuses every change of them.
+struct BridgeFixedJob : BridgeChange {
+  BridgeFixedJob() { add_nodes(1, "big"); }
+
+  // Whatever needs the others leaves it out.
+  void lose_big() {
+    ask_kube(world.api, http::Method::kDelete, "/api/v1/nodes/big0", "");
+    ASSERT_FALSE(world.slurm.model().delete_node("big0"));
+  }
+  void put_coscheduled(const std::string& name, const std::string& group) {
+    put(name, fmt::format("labels: {{scheduling.x-k8s.io/pod-group: {}}}", group),
+        "nodeSelector: {pool: small},");
+  }
+};
+
+TEST_F(BridgeFixedJob, WhoComesInPlaceOfAMemberGetsAJobOfItsOwnAndKeepsIt) {
+  add_nodes(2, "small");
+  put_gang("g", 2, {"small", "small"});
+  world.pass(seconds(30));
+  const std::uint32_t first = job_of("g-0");
+  ASSERT_EQ(job(first).excluded, std::vector<std::string>{"big0"}) << world.safety.account();
+  lose_big();
+  world.pass(minutes(1));
+  remove("g-1");
+  put("g-2", "", "schedulingGroup: {podGroupName: g}, nodeSelector: {pool: small},");
+  world.pass(minutes(4));
+  const std::uint32_t second = job_of("g-2");
+  ASSERT_NE(second, 0U) << world.safety.account();
+  EXPECT_NE(second, first);
+  world.pass(minutes(4));
+  EXPECT_EQ(job_of("g-2"), second) << world.safety.account();
+  world.add_node("small2");
+  world.patch("/api/v1/nodes/small2", R"({"metadata":{"labels":{"pool":"small"}}})");
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("g-2"), "small2") << world.safety.account();
+  EXPECT_EQ(job(first).state, SlurmJob::State::kRunning);
+}
+
+TEST_F(BridgeFixedJob, APodThatCannotBeBoundLeavesItAndTheOthersRunOn) {
+  add_nodes(3, "small");
+  world.kube_door.close(http::Method::kPost, "g-1/binding", 403);
+  put_gang("g", 1, {"small", "small"});
+  world.pass(seconds(5));
+  const std::uint32_t first = job_of("g-0");
+  ASSERT_NE(node_of("g-0"), "") << world.safety.account();
+  lose_big();
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("g-1"), first) << world.safety.account();
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_EQ(node_of("g-1"), "small2") << waits_for("g-1") << world.safety.account();
+  EXPECT_NE(job_of("g-1"), first);
+  EXPECT_EQ(job(first).state, SlurmJob::State::kRunning);
+}
+
+TEST_F(BridgeFixedJob, TwoGangsThatWaitForItGetAJobEach) {
+  add_nodes(2, "small");
+  for (const char* const name : {"holds-0", "holds-1"}) {
+    put(name, "", "nodeSelector: {pool: small},");
+  }
+  for (const char* const name : {"one", "two"}) {
+    world.put(
+        fmt::format("{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: "
+                    "{{name: {}, namespace: default}}, spec: {{minMember: 1}}}}",
+                    name));
+  }
+  world.pass(seconds(30));
+  put_coscheduled("a", "one");
+  put_coscheduled("b", "one");
+  world.pass(seconds(30));
+  const std::uint32_t first = job_of("a");
+  ASSERT_NE(first, 0U) << waits_for("a") << world.safety.account();
+  ASSERT_EQ(job_of("b"), first) << world.safety.account();
+  lose_big();
+  world.pass(minutes(1));
+  world.patch("/api/v1/namespaces/default/pods/b",
+              R"({"metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"two"}}})");
+  world.pass(minutes(2));
+  EXPECT_NE(job_of("a"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("b"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("a"), job_of("b")) << world.safety.account();
+}
+
 }  // namespace
 }  // namespace mainspring::sim

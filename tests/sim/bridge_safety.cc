@@ -337,6 +337,15 @@ void BridgeSafety::judge_request(std::uint32_t id) {
   }
 }
 
+// It runs, and says what it said for ever: Slurm takes no change of a job that leaves out a node
+// which is no more.
+bool BridgeSafety::is_fixed(const SlurmJob& job) {
+  return job.state == SlurmJob::State::kRunning &&
+         std::any_of(job.excluded.begin(), job.excluded.end(), [this](const std::string& node) {
+           return slurm_api_.model().node(node) == nullptr;
+         });
+}
+
 void BridgeSafety::judge_owners(std::uint32_t id) {
   const SlurmJob* const job = living_job(id);
   if (job == nullptr) return;
@@ -346,6 +355,7 @@ void BridgeSafety::judge_owners(std::uint32_t id) {
   for (const auto& [other, one] : slurm_api_.model().jobs()) {
     if (other == id || one.over() || doubles.contains(id) || doubles.contains(other)) continue;
     if (one.leader != 0 && one.leader == job->leader) continue;
+    if (is_fixed(one)) continue;
     for (const std::string& uid : uids_of(one)) {
       if (has(uids, uid)) violate(fmt::format("pod {} has the jobs {} and {}", uid, other, id));
     }

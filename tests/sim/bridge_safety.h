@@ -78,6 +78,7 @@ class BridgeSafety {
   void judge_deletion(const std::string& key, const json::Value& options);
   void judge_request(std::uint32_t id);
   void judge_owners(std::uint32_t id);
+  bool is_fixed(const SlurmJob& job);
   void judge_cancel(std::uint32_t id);
   void look_at_pods();
   const SlurmJob* living_job(std::uint32_t id);

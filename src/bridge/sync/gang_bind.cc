@@ -141,10 +141,18 @@ Task<Result<void>> GangSync::keep(slurm::JobId job, std::size_t room, Pods* unbo
   Pods rest(first, unbound->end());
   unbound->erase(first, unbound->end());
   *all = without(std::move(*all), rest);
-  MS_CO_CHECK(co_await submission_.own(job, *all));
+  MS_CO_CHECK(co_await narrow(job, *all, rest));
   std::erase_if(rest, [&](const PodPtr& pod) { return job_of(*pod) != job; });
   co_return co_await for_all(std::move(rest),
                              [this](PodPtr pod) { return unmark(std::move(pod)); });
+}
+
+// A job that still names those who leave it would be taken for theirs again.
+Task<Result<void>> GangSync::narrow(slurm::JobId job, Pods stay, Pods leave) {
+  auto owned = co_await submission_.own(job, std::move(stay));
+  if (owned || !is_fixed(owned.error())) co_return owned;
+  submission_.disown(job, leave);
+  co_return Result<void>();
 }
 
 Task<Result<std::optional<Requeue>>> GangSync::make_volumes(slurm::JobId job, Pods unbound,
@@ -274,8 +282,7 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
   tell(unbound, EventType::kWarning, "CannotBeBound",
        fmt::format("Slurm job {} is given up: {}", job.text(), error.to_string()));
   MS_CO_CHECK(co_await release_devices(unbound));
-  // A job that still names them would be taken for theirs again.
-  if (!bound.empty()) MS_CO_CHECK(co_await submission_.own(job, bound));
+  if (!bound.empty()) MS_CO_CHECK(co_await narrow(job, bound, unbound));
   MS_CO_CHECK(
       co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
   if (!bound.empty()) {

@@ -306,10 +306,8 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     }));
   } else if (is_uncertain(changed.error())) {
     co_return fail(std::move(changed).error());
-  } else if (slurm::refused_with(changed.error(), slurm::Errno::kInvalidNodeName)) {
-    // slurmctld refuses every change of it, even one of the nodes that it leaves out.
-    MS_CO_CHECK(
-        co_await ask_anew(job->id, std::move(pods), "a node that it leaves out is no more"));
+  } else if (is_fixed(changed.error())) {
+    MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods), std::string(kFixed)));
     co_return JobPtr();
   } else {
     const Refusal refusal = refusal_text(changed.error());
@@ -372,6 +370,10 @@ Task<Result<Requeue>> GangSync::say_why(JobPtr job, Pods pods) {
   std::string text = note.said;
   MS_CO_CHECK(co_await show(std::move(pods), std::move(text)));
   co_return Requeue{until_next_look()};
+}
+
+bool GangSync::is_fixed(const Error& error) {
+  return slurm::refused_with(error, slurm::Errno::kInvalidNodeName);
 }
 
 // The marks go first, as wherever a job is given up: without them it would be found again.

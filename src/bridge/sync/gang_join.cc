@@ -118,17 +118,26 @@ bool GangSync::is_anothers(const Key& key, const Roll& roll) {
 
 // The job's word first: a pod that it names is taken for its own again.
 Task<Result<control::Requeue>> GangSync::leave(slurm::JobId job, Roll roll) {
-  MS_CO_CHECK(co_await submission_.own(job, std::move(roll.others_waiting)));
+  auto left = co_await submission_.own(job, roll.others_waiting);
+  if (!left && is_fixed(left.error())) {
+    // It would name both gangs for ever.
+    Pods all = std::move(roll.waiting);
+    all.insert(all.end(), roll.others_waiting.begin(), roll.others_waiting.end());
+    MS_CO_CHECK(co_await ask_anew(job, std::move(all), std::string(kFixed)));
+    co_return control::Requeue{Duration::zero()};
+  }
+  MS_CO_CHECK(left);
   MS_CO_CHECK(co_await for_all(std::move(roll.waiting),
                                [this](PodPtr pod) { return unmark(std::move(pod)); }));
   co_return control::Requeue{Duration::zero()};
 }
 
 // Null where nobody may be let into the job: a gang all of whose members are ending begins anew,
-// and in a het job each node is for pods of one kind.
+// in a het job each node is for pods of one kind, and one that cannot be changed names nobody new.
 GangSync::JobPtr GangSync::joinable(slurm::JobId job, const Pods& members) const {
   JobPtr record = world_.cache.jobs().get({}, job.text());
   if (!record || is_het(*record) || !record->state.is_running()) return nullptr;
+  if (submission_.is_fixed(*record)) return nullptr;
   if (living_in(job, members) == 0) return nullptr;
   return record;
 }
@@ -169,7 +178,10 @@ Task<Result<void>> GangSync::join(Key key, slurm::JobId job, Pods* members, Pods
   all.insert(all.end(), joining.pods.begin(), joining.pods.end());
   // The job's word first: a pod that is marked with a job that does not name it is a stranger to
   // it.
-  MS_CO_CHECK(co_await submission_.own(job, std::move(all)));
+  auto owned = co_await submission_.own(job, std::move(all));
+  // The list of nodes is a moment behind. They get a job of their own.
+  if (!owned && is_fixed(owned.error())) co_return Result<void>();
+  MS_CO_CHECK(owned);
   MS_CO_CHECK(co_await for_all(joining.pods, [this, job, &joining](PodPtr pod) {
     std::string node = joining.node_of.at(pod->meta.uid);
     recent_.give(pod, job, node);

@@ -94,6 +94,7 @@ void GangSync::watch(control::Controller& queue) {
     if (!after) {
       unsure_.erase(pod.meta.uid);
       recent_.forget(pod.meta.uid);
+      submission_.forget(pod.meta.uid);
     } else {
       if (!pod.node_name.empty()) recent_.shows_node(pod.meta.uid);
       recent_.shows_guard(pod.meta.uid, pod.meta.has_finalizer(kFinalizer));

@@ -139,6 +139,9 @@ class GangSync {
   Task<Result<bool>> adopt_by_user(Gang gang);
   Task<Result<control::Requeue>> started(control::Key key, Started made, Pods pods);
   Task<Result<void>> ask_anew(slurm::JobId job, Pods pods, std::string why);
+  // Whether Slurm refused because the job is_fixed(), and why it is asked for anew then.
+  static bool is_fixed(const Error& error);
+  static constexpr std::string_view kFixed = "a node that it leaves out is no more";
   Task<Result<control::Requeue>> wait(JobPtr job, Pods pods, Result<GangFacts> facts);
   Task<Result<JobPtr>> update(JobPtr job, Pods pods, Gang wanted);
   Task<Result<control::Requeue>> say_why(JobPtr job, Pods pods);
@@ -159,6 +162,7 @@ class GangSync {
   static void leave_out_others(const slurm::Job& job, Pods& pods);
   // `unbound` and `all` are the caller's, and less afterwards.
   Task<Result<void>> keep(slurm::JobId job, std::size_t room, Pods* unbound, Pods* all);
+  Task<Result<void>> narrow(slurm::JobId job, Pods stay, Pods leave);
   Task<Result<void>> let_go(Pods pods);
   Task<Result<void>> let_one_go(PodPtr pod);
   Task<Result<void>> guard(PodPtr pod);

@@ -7,8 +7,10 @@
 // UIDs that it carries. Lives on the control loop.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,8 +77,16 @@ class Submission {
   // kConflict where the job waits no more.
   Task<Result<void>> change(JobChanges changes);
 
-  // The job is for these pods from now on, and for no others.
+  // The job is for these pods from now on, and for no others. kInvalidNodeName where it is_fixed().
   Task<Result<void>> own(slurm::JobId job, std::vector<PodPtr> pods);
+  // It leaves out a node that is no more. slurmctld refuses every change of such a job, waiting or
+  // running, even one of what it says.
+  bool is_fixed(const slurm::Job& job) const;
+  // These pods have left such a job, which names them for ever: it is found for them no more.
+  // After a restart it is, and they leave it again.
+  void disown(slurm::JobId job, const std::vector<PodPtr>& pods);
+  // The pod is no more.
+  void forget(std::string_view uid);
 
   // The number of the job that has one of these pods and is not over, as far as the cache knows; 0:
   // none. `user` is whose the job would be, where that is known.
@@ -109,6 +119,7 @@ class Submission {
              const std::vector<VolumeNodes>& volumes) const;
   void leave_to_others(Prepared& out) const;
   std::size_t large_enough(const slurm::JobRequest& request) const;
+  bool has_slurm_node(std::string_view name) const;
   std::string comment_for(const std::vector<PodPtr>& pods,
                           const std::vector<std::size_t>& kinds = {}) const;
   std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
@@ -122,6 +133,7 @@ class Submission {
   Task<Result<slurm::JobId>> allocate(slurm::JobRequest request);
   std::optional<std::string> known_user(const kube::Pod& pod,
                                         const std::optional<std::string>& user) const;
+  bool has_left(const kube::Pod& pod, slurm::JobId job) const;
 
   World& world_;
   LostJobs lost_;
@@ -129,6 +141,7 @@ class Submission {
   Store<slurm::Job>::IndexId by_leader_;   // Parts of het jobs.
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
   NodeUse use_;
+  std::map<std::string, std::set<slurm::JobId>, std::less<>> left_;  // Jobs by UIDs, see disown().
 };
 
 // The pods that an external job is for, by its own word; none where it says nothing of pods.

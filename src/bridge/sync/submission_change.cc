@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hostlist.h"
 #include "bridge/sync/submission.h"
 #include "slurm/jobs.h"
 
@@ -13,9 +14,7 @@ namespace mainspring::bridge {
 JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
                                const Prepared& wanted) const {
   const auto parts = parts_of(job);
-  const HasNode has_node = [this](std::string_view name) {
-    return world_.cache.nodes().get({}, name) != nullptr;
-  };
+  const HasNode has_node = [this](std::string_view name) { return has_slurm_node(name); };
   JobChanges out;
   out.parts = wanted.parts;
   if (out.parts.size() != parts.size()) {
@@ -42,6 +41,16 @@ Task<Result<void>> Submission::change(JobChanges changes) {
     MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, std::move(update)));
   }
   co_return Result<void>();
+}
+
+bool Submission::has_slurm_node(std::string_view name) const {
+  return world_.cache.nodes().get({}, name) != nullptr;
+}
+
+bool Submission::is_fixed(const slurm::Job& job) const {
+  const auto names = expand_hostlist(job.excluded_nodes);
+  return names && !std::all_of(names->begin(), names->end(),
+                               [this](const std::string& name) { return has_slurm_node(name); });
 }
 
 Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {

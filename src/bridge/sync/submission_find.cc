@@ -48,6 +48,19 @@ std::optional<std::string> Submission::known_user(const kube::Pod& pod,
   return identity.user ? identity.user : user;
 }
 
+void Submission::disown(slurm::JobId job, const std::vector<PodPtr>& pods) {
+  for (const PodPtr& pod : pods) left_[pod->meta.uid].insert(job);
+}
+
+void Submission::forget(std::string_view uid) {
+  if (const auto at = left_.find(uid); at != left_.end()) left_.erase(at);
+}
+
+bool Submission::has_left(const kube::Pod& pod, slurm::JobId job) const {
+  const auto at = left_.find(pod.meta.uid);
+  return at != left_.end() && at->second.contains(job);
+}
+
 slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
                               const std::optional<std::string>& user) const {
   slurm::JobId first;
@@ -55,7 +68,8 @@ slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
     const auto whose = known_user(*pod, user);
     for (const std::string& key : names_of(*pod)) {
       for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
-        if (is_word_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
+        if (!is_word_of(*job, key, *pod, whose) || has_left(*pod, leader_of(*job))) continue;
+        take_first(first, leader_of(*job));
       }
     }
   }
@@ -71,7 +85,9 @@ Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
     for (const std::string& key : names_of(*pod)) {
       const auto [begin, end] = all->equal_range(key);
       for (auto at = begin; at != end; ++at) {
-        if (is_word_of(*at->second, key, *pod, whose)) take_first(first, leader_of(*at->second));
+        const slurm::JobId job = leader_of(*at->second);
+        if (!is_word_of(*at->second, key, *pod, whose) || has_left(*pod, job)) continue;
+        take_first(first, job);
       }
     }
   }
