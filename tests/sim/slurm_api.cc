@@ -89,8 +89,10 @@ std::optional<std::string> first_in(const Value& object, std::string_view key) {
   return text_in(object, key);
 }
 
-SlurmJob job_in(const Value& body, const std::string& user) {
+// Only an administrator's job may be another's.
+SlurmJob job_in(const Value& body, const std::string& caller, bool admin) {
   SlurmJob job;
+  const std::string user = (admin ? text_in(body, "user_id") : std::nullopt).value_or(caller);
   const auto number = [&](std::string_view key, std::int64_t other) {
     return static_cast<int>(number_in(body, key).value_or(other));
   };
@@ -103,8 +105,13 @@ SlurmJob job_in(const Value& body, const std::string& user) {
   job.required = names_in(body, "required_nodes");
   job.excluded = names_in(body, "excluded_nodes");
   job.feature = text_in(body, "constraints").value_or("");
+  job.account = text_in(body, "account").value_or(job.account);
+  job.qos = text_in(body, "qos").value_or(job.qos);
+  job.gres = text_in(body, "tres_per_node").value_or("");
+  job.priority = number_in(body, "priority").value_or(job.priority);
   job.nodes_wanted = number("nodes", std::max<std::int64_t>(1, std::ssize(job.required)));
-  job.cpus_per_node = number("cpus_per_task", 1) * number("tasks_per_node", 1);
+  job.tasks_per_node = number("tasks_per_node", 0);
+  job.cpus_per_node = number("cpus_per_task", 1) * std::max(job.tasks_per_node, 1);
   job.memory_per_node = number_in(body, "memory_per_node");
   job.time_limit = number_in(body, "time_limit");
   const Value* const hold = body.find("hold");
@@ -505,15 +512,18 @@ Response SlurmApi::write_job(const Target& target, const Value& body, const Call
                                      .time_limit = number_in(body, "time_limit"),
                                      .nodes_wanted = whole_in(body, "nodes"),
                                      .memory_per_node = number_in(body, "memory_per_node"),
+                                     .priority = number_in(body, "priority"),
                                      .partition = text_in(body, "partition"),
                                      .feature = text_in(body, "constraints"),
+                                     .account = text_in(body, "account"),
+                                     .qos = text_in(body, "qos"),
                                      .excluded = changed_names_in(body, "excluded_nodes")};
   const SlurmJob* const job = model_.job(id.value_or(0));
   const auto refused =
       job != nullptr && !may_change(*job, caller)
           ? SlurmModel::Refused(SlurmRefusal{2010, "Invalid user id", "Job update requested failed",
                                              "slurm_update_job2()"})
-          : model_.update_job(id.value_or(0), change);
+          : model_.update_job(id.value_or(0), change, caller.admin);
   Value contents = Value::object({{"results", nullptr}});
   return refused ? slurm_answer(*refused, std::move(contents), target.version)
                  : slurm_answer(200, std::move(contents), target.version);
@@ -524,11 +534,11 @@ Response SlurmApi::submit(const Target& target, const Value& body, const Caller&
   std::vector<SlurmJob> parts;
   if (const Value* const all = body.find("jobs"); all != nullptr && !now) {
     for (const Value& one : *all) {
-      if (is_external(one)) parts.push_back(job_in(one, caller.user));
+      if (is_external(one)) parts.push_back(job_in(one, caller.user, caller.admin && !now));
     }
     if (parts.size() != all->size()) parts.clear();
   } else if (const Value* const wanted = body.find("job"); wanted && is_external(*wanted)) {
-    parts.push_back(job_in(*wanted, caller.user));
+    parts.push_back(job_in(*wanted, caller.user, caller.admin && !now));
   }
   if (parts.empty()) {
     return slurm_answer(
@@ -537,6 +547,11 @@ Response SlurmApi::submit(const Target& target, const Value& body, const Caller&
         Value::object(), target.version);
   }
   SlurmJob& job = parts.front();
+  if (!caller.admin && !job.admin_comment.empty()) {
+    return slurm_answer(SlurmRefusal{2002, "Access/permission denied",
+                                     "Job allocation request failed", "_job_post_allocate"},
+                        Value::object(), target.version);
+  }
   const auto refused = now                 ? model_.allocate_now(job)
                        : parts.size() == 1 ? model_.submit(job)
                                            : model_.submit_het(parts);

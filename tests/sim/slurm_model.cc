@@ -15,6 +15,8 @@ constexpr std::string_view kBadNode = "Invalid node name specified";
 constexpr std::string_view kBadJob = "Invalid job id specified";
 constexpr std::string_view kNotResponding = "Not responding";
 constexpr std::string_view kAlreadyOver = "Job/step already completing or completed";
+constexpr std::string_view kBadQos = "Invalid qos specification";
+constexpr std::string_view kDenied = "Access/permission denied";
 
 std::int64_t unix_seconds(WallTime time) {
   return std::chrono::duration_cast<seconds>(time.time_since_epoch()).count();
@@ -280,6 +282,13 @@ SlurmModel::Refused SlurmModel::check(const SlurmJob& job, std::string_view desc
   const auto refused = [&](int number, std::string_view error) {
     return SlurmRefusal{number, error, std::string(description), source};
   };
+  constexpr std::size_t kLongestExtra = 1024;
+  if (job.extra.size() > kLongestExtra) {
+    return refused(2012, "Pathname of a file, directory or other parameter too long");
+  }
+  if (!reserved_qos_.empty() && job.qos == reserved_qos_ && job.user != "slurm") {
+    return refused(2066, kBadQos);
+  }
   for (const std::string& name : job.required) {
     if (node(name) == nullptr) return refused(2018, kBadNode);
   }
@@ -434,7 +443,17 @@ void SlurmModel::take_nodes(std::uint32_t id, SlurmJob::State state) {
   }
 }
 
-SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& change) {
+std::optional<std::pair<int, std::string_view>> SlurmModel::why_not_for_users(
+    const SlurmJob& job, const JobChange& change) const {
+  if (change.admin_comment || change.priority) return std::pair(2002, kDenied);
+  if (change.qos && *change.qos == reserved_qos_) return std::pair(2066, kBadQos);
+  const SlurmPartition* const in = partition(job.partition);
+  const bool longer = in != nullptr && in->most_minutes && change.time_limit > in->most_minutes;
+  if (longer && job.time_limit < change.time_limit) return std::pair(2002, kDenied);
+  return std::nullopt;
+}
+
+SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& change, bool admin) {
   const auto refused = [&](int number, std::string_view error, int status) {
     return SlurmRefusal{number, error, "Job update requested failed", "slurm_update_job2()",
                         status};
@@ -448,6 +467,8 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
       if (node(name) == nullptr) return refused(2018, kBadNode, 422);
     }
   }
+  const auto why_not = admin ? std::nullopt : why_not_for_users(job, change);
+  if (why_not) return refused(why_not->first, why_not->second, 422);
   if (change.admin_comment) job.admin_comment = *change.admin_comment;
   if (change.comment) job.comment = *change.comment;
   if (change.extra) job.extra = *change.extra;
@@ -458,6 +479,9 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
     if (change.partition) job.partition = *change.partition;
     if (change.feature) job.feature = *change.feature;
     if (change.memory_per_node) job.memory_per_node = change.memory_per_node;
+    if (change.account) job.account = *change.account;
+    if (change.qos) job.qos = change.qos->empty() ? "normal" : *change.qos;
+    if (change.priority) job.priority = *change.priority;
     want_schedule();
   }
   if (change.hold && job.state == SlurmJob::State::kPending) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -55,6 +56,8 @@ struct SlurmPartition {
   std::string feature;  // Its nodes are those with it; "": all nodes.
   bool from_rest = false;
   std::vector<std::string> names;  // Of the nodes, for one made by REST.
+  // MaxTime in minutes, beyond which a user's own update must not go; none: any.
+  std::optional<std::int64_t> most_minutes;
 };
 
 struct SlurmJob {
@@ -71,7 +74,9 @@ struct SlurmJob {
   std::uint32_t leader = 0;  // Of the het job that it is a part of; 0: of none.
   State state = State::kPending;
   std::string name, partition, user, admin_comment, comment, extra;
-  int nodes_wanted = 1, cpus_per_node = 1;
+  std::string account = "root", qos = "normal", gres;
+  int nodes_wanted = 1, cpus_per_node = 1, tasks_per_node = 0;
+  std::int64_t priority = 1;
   std::optional<std::int64_t> memory_per_node;
   std::optional<std::int64_t> time_limit;  // Minutes.
   std::vector<std::string> required, excluded;
@@ -111,6 +116,8 @@ class SlurmModel {
     most_running_ = most;
     want_schedule();
   }
+  // No user but slurm may use this one.
+  void reserve_qos(std::string qos) { reserved_qos_ = std::move(qos); }
   // Lets everything happen that was due by `now`.
   void advance(WallTime now);
   // As after kill -9 and a new start: another run of slurmctld that knows what it had saved.
@@ -153,11 +160,12 @@ class SlurmModel {
     std::optional<std::int64_t> time_limit;
     // Of one that waits.
     std::optional<int> nodes_wanted;
-    std::optional<std::int64_t> memory_per_node;
-    std::optional<std::string> partition, feature;
+    std::optional<std::int64_t> memory_per_node, priority;
+    std::optional<std::string> partition, feature, account, qos;
     std::optional<std::vector<std::string>> excluded;
   };
-  Refused update_job(std::uint32_t id, const JobChange& change);
+  // Slurm's policy holds for users; what an administrator (`admin`) writes is not held against it.
+  Refused update_job(std::uint32_t id, const JobChange& change, bool admin = true);
 
   Refused write_reservation(SlurmReservation reservation);
   Refused delete_reservation(const std::string& name);
@@ -192,6 +200,8 @@ class SlurmModel {
   // Which nodes it would get; why not, if none.
   Fit place(const SlurmJob& job, std::vector<std::string>& nodes) const;
   Refused check(const SlurmJob& job, std::string_view description, std::string_view source) const;
+  std::optional<std::pair<int, std::string_view>> why_not_for_users(const SlurmJob& job,
+                                                                    const JobChange& change) const;
   bool is_over_limit(const SlurmJob& job) const;
   std::vector<SlurmJob*> parts_of(SlurmJob& job);
   void start_together(const std::vector<SlurmJob*>& parts);
@@ -219,6 +229,7 @@ class SlurmModel {
   std::map<std::string, SlurmReservation> reservations_;
   std::uint32_t next_id_ = 1;
   int most_running_ = 0;
+  std::string reserved_qos_;
   std::optional<WallTime> schedule_at_;
 };
 
