@@ -1,5 +1,5 @@
-// How gangs become jobs: limits that Slurm keeps, gangs whose pods need nodes of several
-// kinds. The whole bridge with everything as it should be.
+// How gangs become jobs: limits that Slurm keeps, users whom namespaces stand for, gangs whose pods
+// need nodes of several kinds. The whole bridge with everything as it should be.
 #include <map>
 #include <set>
 
@@ -385,6 +385,37 @@ TEST_F(BridgeSubmission, AJobThatSlurmBridgeHasMadeForAPodIsItsJob) {
   int living = 0;
   for (const auto& [id, one] : world.slurm.model().jobs()) living += one.over() ? 0 : 1;
   EXPECT_EQ(living, 2);
+}
+
+// Where all pods are alice's to Slurm.
+struct BridgeIdentity : BridgeSubmission {
+  BridgeIdentity() {
+    world.kill();
+    world.options.config.identities["*"].user = "alice";
+    world.start();
+  }
+};
+
+TEST_F(BridgeIdentity, AGangStartsAtOnceAsItsUser) {
+  add_nodes(2, "small");
+  put_gang("g", 2, {"small", "small"});
+  world.pass(seconds(20));
+  ASSERT_NE(node_of("g-0"), "") << waits_for("g-0") << world.safety.account();
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
+  EXPECT_EQ(job(job_of("g-0")).user, "alice");
+  EXPECT_NE(job(job_of("g-0")).admin_comment, "");
+}
+
+// A user says in `extra` whose an allocation is, and Slurm takes only so much there.
+TEST_F(BridgeIdentity, AGangOfTwentyStartsThoughNoUserCouldNameAllItsPods) {
+  add_nodes(20, "small");
+  put_gang("g", 20, std::vector<std::string>(20, "small"));
+  world.pass(minutes(1));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_NE(node_of(fmt::format("g-{}", i)), "") << waits_for("g-0") << world.safety.account();
+  }
+  EXPECT_EQ(job(job_of("g-0")).user, "alice");
+  EXPECT_GT(job(job_of("g-0")).admin_comment.size(), 1024U);
 }
 
 }  // namespace

@@ -25,6 +25,10 @@
 namespace mainspring::bridge {
 namespace {
 
+// Where a user says whose an allocation is, see allocate(). slurmctld takes no more in `extra`
+// (ESLURM_PATHNAME_TOO_LONG), and as much as one likes in the admin comment.
+constexpr std::size_t kLongestExtra = 1024;
+
 // What nobody could claim afterwards must not get a job.
 Result<void> check_devices(const kube::Pod& pod, const DeviceClasses& classes) {
   if (!pod.spec->resource_claims.empty()) {
@@ -310,6 +314,7 @@ std::string Submission::less_liked(const Gang& gang, const std::vector<Place>& p
 bool Submission::may_start_now(const slurm::JobRequest& request) const {
   // An allocation is in its user's own group, and a priority is an administrator's to give.
   if (request.group_id || (request.user_id && request.priority.set())) return false;
+  if (request.user_id && request.admin_comment.value_or("").size() > kLongestExtra) return false;
   const std::string partitions = request.partition.value_or(world_.config.partition);
   for (const std::string_view name : split(partitions, ',')) {
     if (!world_.cache.jobs().find(waiting_in_, name).empty()) return false;
