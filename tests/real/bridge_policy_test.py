@@ -325,6 +325,7 @@ priorityClasses:
             "add account lab",
             "add user alice account=lab",
             "modify user alice set qos+=steady",
+            "add qos reserved",
         ):
             cls.slurm.instance.sandbox.output(["sacctmgr", "-i", *words.split()])
 
@@ -359,6 +360,23 @@ priorityClasses:
         job = self.job(self.job_id("p"))
         found = [job[key] for key in ("user_name", "account", "qos", "partition")]
         self.assertEqual(found, ["alice", "lab", "steady", "second"])
+
+    def test_16g_an_annotation_gives_a_job_that_waits_no_qos_that_its_user_may_not_use(self):
+        self.pod("a")
+        self.wait_bound("a")
+        self.pod("b")
+        number = str(self.wait_job("b")["job_id"])
+        self.assertEqual(self.job(number)["job_state"], ["PENDING"])
+        self.api.annotate("Pod", self.ns, "b", {f"{JOB}qos": "reserved"})
+        notes = lambda: [e["note"] for e in self.api.events(self.ns, "SlurmRefused")]  # noqa: E731
+        self.wait(lambda: any("QOS" in note for note in notes()), lambda: f"{notes()}", 60)
+        self.assertEqual(self.job(number)["qos"], "normal")
+        self.assertEqual(self.job_id("b"), number)
+        # What she may use she gets, and the job keeps its place.
+        self.api.annotate("Pod", self.ns, "b", {f"{JOB}qos": "steady"})
+        self.wait_bound("b")
+        self.assertEqual(self.job_id("b"), number)
+        self.assertEqual(self.job(number)["qos"], "steady")
 
     def test_20h_a_priority_class_is_worth_its_qos(self):
         make_urgent(self)

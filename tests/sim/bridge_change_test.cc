@@ -168,5 +168,72 @@ TEST_F(BridgeFixedJob, TwoGangsThatWaitForItGetAJobEach) {
   EXPECT_NE(job_of("a"), job_of("b")) << world.safety.account();
 }
 
+// Where all pods are alice's to Slurm, and one of them waits for a node.
+struct BridgePolicy : BridgeChange {
+  BridgePolicy() {
+    world.kill();
+    world.options.config.identities["*"].user = "alice";
+    world.start();
+    add_nodes(1, "n");
+    EXPECT_FALSE(world.slurm.model().create_partition(
+        {.name = "short", .feature = "", .from_rest = true, .names = {"n0"}, .most_minutes = 10}));
+    put("holds");
+    world.pass(seconds(20));
+  }
+  std::uint32_t wait_in(const std::string& partition) {
+    put("waits", fmt::format("annotations: {{slurmjob.slinky.slurm.net/timelimit: '5', "
+                             "slurmjob.slinky.slurm.net/partition: {}}}",
+                             partition));
+    world.pass(seconds(20));
+    EXPECT_NE(job_of("waits"), 0U) << waits_for("waits") << world.safety.account();
+    EXPECT_EQ(job(job_of("waits")).user, "alice");
+    return job_of("waits");
+  }
+};
+
+TEST_F(BridgePolicy, AnAnnotationGivesAJobThatWaitsNothingThatItsUserMayNotHave) {
+  world.slurm.model().reserve_qos("vip");
+  const std::uint32_t first = wait_in("slurm-bridge");
+  annotate("waits", "qos", R"("vip")");
+  world.pass(minutes(1));
+  EXPECT_EQ(job(first).qos, "normal") << world.safety.account();
+  EXPECT_EQ(job_of("waits"), first) << "it lost its place for nothing" << world.safety.account();
+  annotate("waits", "qos", "null");
+  annotate("waits", "timelimit", R"("7")");
+  world.pass(minutes(1));
+  EXPECT_EQ(job_of("waits"), first);
+  EXPECT_EQ(job(first).time_limit, 7) << world.safety.account();
+}
+
+TEST_F(BridgePolicy, WhatAUserMayNotChangeOfAJobIsAskedForAnew) {
+  const std::uint32_t first = wait_in("short");
+  annotate("waits", "timelimit", R"("8")");
+  world.pass(minutes(1));
+  EXPECT_EQ(job_of("waits"), first);
+  EXPECT_EQ(job(first).time_limit, 8) << world.safety.account();
+  annotate("waits", "timelimit", R"("60")");
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("waits"), first) << world.safety.account();
+  EXPECT_TRUE(job(first).over());
+  EXPECT_EQ(job(job_of("waits")).time_limit, 60);
+}
+
+TEST_F(BridgePolicy, AJobOfAUserIsForAPodMoreWhereItsGangGrows) {
+  world.add_node("n1");
+  world.pass(seconds(10));
+  put("holds-too");
+  world.pass(seconds(20));
+  put_gang("g", 1, {""});
+  world.pass(seconds(20));
+  const std::uint32_t first = job_of("g-0");
+  ASSERT_NE(first, 0U) << waits_for("g-0") << world.safety.account();
+  put("g-1", "", "schedulingGroup: {podGroupName: g},");
+  world.pass(minutes(1));
+  EXPECT_EQ(job_of("g-0"), first) << world.safety.account();
+  EXPECT_EQ(job_of("g-1"), first) << world.safety.account();
+  EXPECT_EQ(job(first).nodes_wanted, 2) << world.safety.account();
+  EXPECT_EQ(uids_of(job(first)).size(), 2U) << world.safety.account();
+}
+
 }  // namespace
 }  // namespace mainspring::sim

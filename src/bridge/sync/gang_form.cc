@@ -298,6 +298,7 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
   }
   if (changes.updates.empty()) co_return job;
   JobRequests parts = changes.parts;
+  const bool is_users = !changes.updates.front().user.empty();
   auto changed = co_await submission_.change(std::move(changes));
   if (changed) {
     notes_[job->id].sent = std::move(parts);
@@ -308,6 +309,10 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     co_return fail(std::move(changed).error());
   } else if (is_fixed(changed.error())) {
     MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods), std::string(kFixed)));
+    co_return JobPtr();
+  } else if (is_users && is_not_the_users(changed.error())) {
+    MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods),
+                                  "its user may not change a job that is there to what is wanted"));
     co_return JobPtr();
   } else {
     const Refusal refusal = refusal_text(changed.error());

@@ -13,7 +13,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "bridge/gang/gang.h"
@@ -51,9 +50,16 @@ struct Started {
   JobRequests parts;  // What Slurm was asked for.
 };
 
+struct JobUpdate {
+  slurm::JobId job;
+  slurm::JobRequest changes;
+  // Whose policy it is held against; "": nobody's, for the job is our own.
+  std::string user;
+};
+
 // What makes a job that waits what is wanted now.
 struct JobChanges {
-  std::vector<std::pair<slurm::JobId, slurm::JobRequest>> updates;
+  std::vector<JobUpdate> updates;
   // Why it has to be withdrawn and another asked for; "": the updates do it.
   std::string anew;
   JobRequests parts;  // What it is afterwards.
@@ -74,7 +80,7 @@ class Submission {
 
   // `had`: what was asked for, where that is known.
   JobChanges changes(const slurm::Job& job, const JobRequests& had, const Prepared& wanted) const;
-  // kConflict where the job waits no more.
+  // kConflict where the job waits no more; is_not_the_users() where another may be what is wanted.
   Task<Result<void>> change(JobChanges changes);
 
   // The job is for these pods from now on, and for no others. kInvalidNodeName where it is_fixed().
@@ -164,6 +170,10 @@ class Claim {
   const bool external_;
   std::optional<JobOwners> owners_;  // Sorted.
 };
+
+// Whether Slurm refused a change because a user may not make it of a job that is there: what it
+// would be then may be asked for all the same.
+bool is_not_the_users(const Error& error);
 
 // A call after which it is not known whether Slurm did it.
 bool is_uncertain(const Error& error);

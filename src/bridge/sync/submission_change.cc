@@ -7,6 +7,7 @@
 
 #include "base/hostlist.h"
 #include "bridge/sync/submission.h"
+#include "slurm/errors.h"
 #include "slurm/jobs.h"
 
 namespace mainspring::bridge {
@@ -31,16 +32,37 @@ JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
     }
     // Once it is let go, that is.
     if (parts[i]->hold) out.parts[i].priority = known ? had[i].priority : slurm::Number();
-    if (!change.none()) out.updates.emplace_back(parts[i]->id, std::move(change.update));
+    if (change.none()) continue;
+    std::string user = out.parts[i].user_id ? parts[i]->user_name.str() : "";
+    out.updates.push_back({parts[i]->id, std::move(change.update), std::move(user)});
   }
   return out;
 }
 
+// What an administrator changes slurmctld holds against no association, QOS or partition, and marks
+// as beyond limits. So a user's job is changed by its user, but for what is ours alone to write.
 Task<Result<void>> Submission::change(JobChanges changes) {
-  for (auto& [job, update] : changes.updates) {
-    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, std::move(update)));
+  const slurm::JobRequest nothing;
+  for (JobUpdate& one : changes.updates) {
+    slurm::JobRequest ours;
+    if (!one.user.empty()) {
+      ours.admin_comment = std::exchange(one.changes.admin_comment, std::nullopt);
+      ours.priority = std::exchange(one.changes.priority, slurm::Number());
+    }
+    if (one.changes != nothing) {
+      MS_CO_CHECK(co_await slurm::Jobs(world_.slurm, {.user = one.user})
+                      .update(one.job, std::move(one.changes)));
+    }
+    if (ours != nothing) {
+      MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(one.job, std::move(ours)));
+    }
   }
   co_return Result<void>();
+}
+
+bool is_not_the_users(const Error& error) {
+  return slurm::refused_with(error, slurm::Errno::kAccessDenied) ||
+         slurm::refused_with(error, slurm::Errno::kUserNotAllowed);
 }
 
 bool Submission::has_slurm_node(std::string_view name) const {
