@@ -235,5 +235,36 @@ TEST_F(BridgePolicy, AJobOfAUserIsForAPodMoreWhereItsGangGrows) {
   EXPECT_EQ(uids_of(job(first)).size(), 2U) << world.safety.account();
 }
 
+// What an administrator has done to a job would be undone.
+TEST_F(BridgeChange, ABridgeThatStartsLeavesJobsThatWaitAsTheyAre) {
+  add_nodes(1, "big");
+  add_nodes(2, "small");
+  for (const char* const name : {"holds-0", "holds-1"}) {
+    put(name, "", "nodeSelector: {pool: small},");
+  }
+  world.pass(seconds(30));
+  put("plain", "", "nodeSelector: {pool: small},");
+  put("asks",
+      "annotations: {slurmjob.slinky.slurm.net/timelimit: '5', slurmjob.slinky.slurm.net/qos: high,"
+      "slurmjob.slinky.slurm.net/account: lab, slurmjob.slinky.slurm.net/priority: '70'}",
+      "nodeSelector: {pool: small},");
+  put_gang("g", 2, {"small", "small"});
+  world.pass(minutes(1));
+  world.kill();
+  ASSERT_FALSE(world.slurm.model().update_job(job_of("plain"),
+                                              {.time_limit = 90, .priority = 7, .qos = "low"}));
+  world.slurm_meter.take();
+  world.start();
+  world.pass(minutes(2));
+  EXPECT_EQ(world.slurm_meter.take().count("POST job"), 0U) << world.safety.account();
+  EXPECT_EQ(job(job_of("plain")).time_limit, 90);
+
+  world.kill();
+  annotate("asks", "timelimit", R"("9")");
+  world.start();
+  world.pass(minutes(1));
+  EXPECT_EQ(job(job_of("asks")).time_limit, 9) << world.safety.account();
+}
+
 }  // namespace
 }  // namespace mainspring::sim

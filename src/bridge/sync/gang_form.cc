@@ -296,7 +296,11 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     MS_CO_CHECK(co_await ask_anew(job->id, std::move(pods), std::move(changes.anew)));
     co_return JobPtr();
   }
-  if (changes.updates.empty()) co_return job;
+  if (changes.updates.empty()) {
+    // From here on only what its owners change is a change, not what an administrator does to it.
+    if (sent.empty()) sent = std::move(changes.parts);
+    co_return job;
+  }
   JobRequests parts = changes.parts;
   const bool is_users = !changes.updates.front().user.empty();
   auto changed = co_await submission_.change(std::move(changes));

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/hostlist.h"
-#include "base/text.h"
 #include "bridge/sync/gang_sync.h"
 #include "bridge/sync/pod_writes.h"
+#include "bridge/translate/change.h"
 #include "bridge/translate/placement.h"
 
 namespace mainspring::bridge {
@@ -16,19 +16,6 @@ namespace mainspring::bridge {
 using control::Key;
 
 namespace {
-
-// Slurm says "gres/gpu:2" of what it was asked for as "gres/gpu=2", "gres:gpu:2" or "gpu:2".
-std::vector<std::string> gres_in(std::string_view text) {
-  std::vector<std::string> out;
-  for (const std::string_view part : split(text, ',')) {
-    std::string one(part);
-    std::replace(one.begin(), one.end(), '=', ':');
-    if (one.starts_with("gres/") || one.starts_with("gres:")) one.erase(0, 5);
-    if (!one.empty()) out.push_back(std::move(one));
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
 
 // What the job has on each node is enough for what would be asked for now. Where Slurm says it
 // otherwise than we would, the pod gets a job of its own.

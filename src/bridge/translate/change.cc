@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/hostlist.h"
+#include "base/text.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -18,16 +20,54 @@ bool is_set(const std::optional<std::string>& value) { return value.has_value();
 bool is_set(const std::optional<std::int32_t>& value) { return value.has_value(); }
 bool is_set(const Number& value) { return value.set() || value.is_infinite(); }
 
-// What the record shows of what cannot be seen to be unwanted otherwise. The rest is taken to be as
-// it is wanted, where it cannot be changed, and to be unknown, where it can.
+std::set<std::string_view> names_in(std::string_view list) {
+  const auto names = split(list, ',');
+  return {names.begin(), names.end()};
+}
+
+// slurmctld makes one number of both.
+bool has_cpus(const slurm::Job& job, std::optional<std::int32_t> each) {
+  const std::int64_t tasks = job.tasks.value_or(0);
+  return each && tasks > 0 && job.cpus == Number(*each * tasks);
+}
+
+// What is wanted and the record shows was asked for. What is not wanted is not looked at: slurmctld
+// fills in much by itself (default account and QOS, a priority that it has computed), which no
+// update would take away. But a reservation, features and nodes that are left out come from us.
+// What the record does not show is taken to be as it is wanted, where it cannot be changed, and to
+// be unknown, where it can.
 JobRequest as_recorded(const slurm::Job& job, const JobRequest& wanted) {
   JobRequest had;
+  const auto take = [&](auto member, bool is_shown) {
+    if (is_shown) had.*member = wanted.*member;
+  };
+  using J = JobRequest;
+  take(&J::name, wanted.name == job.name.view());
+  take(&J::account, wanted.account == job.account.view());
+  take(&J::partition, names_in(wanted.partition.value_or("")) == names_in(job.partition));
+  take(&J::qos, wanted.qos == job.qos.view());
+  take(&J::admin_comment, wanted.admin_comment == job.admin_comment.view());
+  take(&J::time_limit, wanted.time_limit == job.time_limit);
+  take(&J::priority, wanted.priority == job.priority);
+  take(&J::memory_per_node, wanted.memory_per_node == job.memory_per_node);
+  take(&J::cpus_per_task, has_cpus(job, wanted.cpus_per_task));
+  take(&J::tres_per_node, gres_in(wanted.tres_per_node.value_or("")) == gres_in(job.tres_per_node));
+  // Of one that waits slurmctld shows a guess, and not how many there may be at most. Where that is
+  // another number, the job is for other pods, too.
+  const std::int64_t guess = job.node_count.value_or(0);
+  if (had.admin_comment && guess >= wanted.minimum_nodes.value_or(1) &&
+      guess <= wanted.maximum_nodes.value_or(1)) {
+    had.nodes = wanted.nodes;
+    had.minimum_nodes = wanted.minimum_nodes;
+    had.maximum_nodes = wanted.maximum_nodes;
+  }
   had.shared = wanted.shared;
   had.user_id = wanted.user_id;
   had.group_id = wanted.group_id;
   had.mcs_label = wanted.mcs_label;
   had.tasks_per_node = wanted.tasks_per_node;
-  if (job.tasks_per_node.set()) {
+  // 0: nobody has asked for a number.
+  if (job.tasks_per_node.value_or(0) > 0) {
     had.tasks_per_node = static_cast<std::int32_t>(job.tasks_per_node.value_or(1));
   }
   if (!job.excluded_nodes.empty()) had.excluded_nodes = {job.excluded_nodes.str()};
@@ -102,6 +142,18 @@ class Differ {
 };
 
 }  // namespace
+
+std::vector<std::string> gres_in(std::string_view text) {
+  std::vector<std::string> out;
+  for (const std::string_view part : split(text, ',')) {
+    std::string one(part);
+    std::replace(one.begin(), one.end(), '=', ':');
+    if (one.starts_with("gres/") || one.starts_with("gres:")) one.erase(0, 5);
+    if (!one.empty()) out.push_back(std::move(one));
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
 
 JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
                     const JobRequest& wanted, const HasNode& has_node) {

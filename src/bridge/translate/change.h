@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "slurm/job.h"
 #include "slurm/job_request.h"
@@ -26,9 +27,12 @@ struct JobChange {
 // Whether Slurm has a node of this name.
 using HasNode = std::function<bool(std::string_view)>;
 
-// `had`: what `job` was asked for with; without it all is sent, and what its record shows beyond
-// that is taken back.
+// `had`: what `job` was asked for with; without it, what its record shows of that.
 JobChange change_of(const slurm::Job& job, const std::optional<slurm::JobRequest>& had,
                     const slurm::JobRequest& wanted, const HasNode& has_node);
+
+// Slurm says "gres/gpu:2" of what it was asked for as "gres/gpu=2", "gres:gpu:2" or "gpu:2". In
+// order, and in one way.
+std::vector<std::string> gres_in(std::string_view text);
 
 }  // namespace mainspring::bridge

@@ -105,22 +105,85 @@ TEST(Change, OfWhatSlurmDoesNotChangeIsAnotherJob) {
   EXPECT_THAT(change(limited, asked()).anew, HasSubstr("time limit"));
 }
 
-TEST(Change, OfAJobWhoseRequestIsForgottenIsAllThatIsWantedAndWhatItHasTooMuch) {
+// As slurmctld shows what was asked for, and what it has filled in.
+slurm::Job recorded() {
   slurm::Job job;
+  job.partition = "slurm-bridge";
+  job.node_count = 2;
+  job.tasks = 2;
+  job.tasks_per_node = 1;
+  job.cpus = 8;
+  job.admin_comment = "pods";
+  job.account = "default";
+  job.qos = "normal";
+  job.time_limit = slurm::Number::infinite();
+  job.priority = 4294901;
+  job.memory_per_node = 1000;
+  return job;
+}
+
+JobChange change_of_recorded(const slurm::Job& job, const JobRequest& wanted) {
+  return change_of(job, std::nullopt, wanted, all_are_there);
+}
+
+TEST(Change, OfAJobWhoseRequestIsForgottenIsNoneWhereItsRecordShowsWhatIsWanted) {
+  slurm::Job job = recorded();
+  EXPECT_TRUE(change_of_recorded(job, asked()).none());
+  JobRequest wanted = asked();
+  wanted.partition = "slurm-bridge,all";
+  wanted.account = "lab";
+  wanted.qos = "high";
+  wanted.time_limit = 5;
+  wanted.priority = 70;
+  wanted.memory_per_node = 2048;
+  wanted.tres_per_node = "gres/gpu:2";
+  wanted.excluded_nodes = {"n[1-3]"};
+  job.partition = "all,slurm-bridge";
+  job.account = "lab";
+  job.qos = "high";
+  job.time_limit = 5;
+  job.priority = 70;
+  job.memory_per_node = 2048;
+  job.tres_per_node = "gres/gpu=2";
+  job.excluded_nodes = "n1,n[2-3]";
+  const JobChange made = change_of_recorded(job, wanted);
+  EXPECT_TRUE(made.none()) << json::to_text(slurm::to_json(made.update));
+}
+
+TEST(Change, OfAJobWhoseRequestIsForgottenIsWhatItsRecordShowsOtherwise) {
+  JobRequest wanted = asked();
+  wanted.time_limit = 5;
+  wanted.cpus_per_task = 3;
+  JobRequest expected;
+  expected.time_limit = 5;
+  expected.cpus_per_task = 3;
+  EXPECT_EQ(change_of_recorded(recorded(), wanted).update, expected);
+}
+
+TEST(Change, OfAJobThatIsForMorePodsThanItSaysIsAlsoOneOfItsNodes) {
+  JobRequest wanted = asked();
+  wanted.admin_comment = "more pods";
+  wanted.nodes = "3";
+  wanted.maximum_nodes = 3;
+  const JobChange made = change_of_recorded(recorded(), wanted);
+  EXPECT_EQ(made.update.admin_comment, "more pods");
+  EXPECT_EQ(made.update.maximum_nodes, 3);
+}
+
+TEST(Change, OfAJobWhoseRequestIsForgottenTakesBackWhatOnlyWeAskFor) {
+  slurm::Job job = recorded();
   job.excluded_nodes = "n1";
   job.reservation = "maint";
-  job.tasks_per_node = 1;
-  const JobChange made = change_of(job, std::nullopt, asked(), all_are_there);
+  const JobChange made = change_of_recorded(job, asked());
   EXPECT_EQ(made.anew, "");
-  EXPECT_EQ(made.update.cpus_per_task, 4);
-  EXPECT_EQ(made.update.nodes, "2");
   EXPECT_THAT(made.update.shared, IsEmpty());
   EXPECT_THAT(made.update.excluded_nodes, ElementsAre(""));
   EXPECT_EQ(made.update.reservation, "");
   EXPECT_EQ(made.update.constraints, std::nullopt);
+  job.tasks_per_node = 0;
+  EXPECT_EQ(change_of_recorded(job, asked()).anew, "");
   job.tasks_per_node = 4;
-  EXPECT_THAT(change_of(job, std::nullopt, asked(), all_are_there).anew,
-              HasSubstr("pods on a node"));
+  EXPECT_THAT(change_of_recorded(job, asked()).anew, HasSubstr("pods on a node"));
 }
 
 TEST(Change, LeavesThePriorityOfAHeldJobAlone) {
