@@ -266,5 +266,104 @@ TEST_F(BridgeChange, ABridgeThatStartsLeavesJobsThatWaitAsTheyAre) {
   EXPECT_EQ(job(job_of("asks")).time_limit, 9) << world.safety.account();
 }
 
+// Jobs that others have made.
+struct BridgeAdoption : BridgeSubmission {
+  // Of a pod of that name, by a slurm-bridge whose nodes we do not know.
+  SlurmJob put_elsewhere(const std::string& pod) {
+    SlurmJob theirs;
+    theirs.user = "slurm";
+    theirs.partition = "elsewhere";
+    theirs.cpus_per_node = 8;
+    theirs.admin_comment = fmt::format(R"({{"pods":["default/{}"]}})", pod);
+    EXPECT_FALSE(world.slurm.model().submit(theirs));
+    world.pass(seconds(5));
+    return theirs;
+  }
+  bool lives(std::uint32_t id) {
+    const SlurmJob* const found = world.slurm.model().job(id);
+    return found != nullptr && !found->over();
+  }
+  void make_elsewhere() {
+    ASSERT_FALSE(world.slurm.model().create_node(
+        "NodeName=x0 CPUs=8 RealMemory=16000 State=External Feature=elsewhere"));
+    ASSERT_FALSE(world.slurm.model().create_partition(
+        {.name = "elsewhere", .feature = "", .from_rest = true, .names = {"x0"}}));
+  }
+};
+
+TEST_F(BridgeAdoption, AJobIsNoPodsBecauseAUserOfSlurmSaysSo) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("victim", "", "schedulingGates: [{name: test/wait}],");
+  SlurmJob forged;
+  forged.user = "mallory";
+  forged.partition = "slurm-bridge";
+  forged.extra =
+      fmt::format(R"({{"pods":["default/victim"],"uids":["{}"]}})", uid_of(*pod("victim")));
+  ASSERT_FALSE(world.slurm.model().submit(forged));
+  world.pass(seconds(15));
+  world.patch("/api/v1/namespaces/default/pods/victim", R"({"spec":{"schedulingGates":null}})");
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("victim"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("victim"), forged.id) << world.safety.account();
+}
+
+TEST_F(BridgeAdoption, AJobThatSlurmBridgeHasMadeForAPodIsItsJob) {
+  add_nodes(1, "n");
+  put("holds");
+  world.pass(seconds(10));
+  put("taken", "", "schedulingGates: [{name: test/wait}],");
+  world.pass(seconds(2));
+  SlurmJob theirs;
+  theirs.user = "slurm";
+  theirs.partition = "slurm-bridge";
+  theirs.cpus_per_node = 8;
+  theirs.admin_comment = R"({"pods":["default/taken"]})";
+  ASSERT_FALSE(world.slurm.model().submit(theirs));
+  world.pass(seconds(15));
+  world.patch("/api/v1/namespaces/default/pods/taken", R"({"spec":{"schedulingGates":null}})");
+  world.pass(minutes(1));
+  EXPECT_EQ(job_of("taken"), theirs.id) << world.safety.account();
+  int living = 0;
+  for (const auto& [id, one] : world.slurm.model().jobs()) living += one.over() ? 0 : 1;
+  EXPECT_EQ(living, 2);
+}
+
+TEST_F(BridgeAdoption, JobsOfPodsOfTheSameNamesInAnotherClusterAreNotTheirs) {
+  add_nodes(1, "n");
+  make_elsewhere();
+  for (const char* const name : {"a", "b"}) put(name, "", "schedulingGates: [{name: test/wait}],");
+  world.pass(seconds(2));
+  const std::uint32_t runs = put_elsewhere("a").id;
+  const std::uint32_t waits = put_elsewhere("b").id;
+  ASSERT_EQ(job(runs).state, SlurmJob::State::kRunning);
+  world.pass(seconds(15));
+  for (const char* const name : {"a", "b"}) {
+    world.patch(fmt::format("/api/v1/namespaces/default/pods/{}", name),
+                R"({"spec":{"schedulingGates":null}})");
+  }
+  world.pass(minutes(1));
+  EXPECT_NE(job_of("a"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("a"), runs) << world.safety.account();
+  EXPECT_NE(job_of("b"), 0U) << world.safety.account();
+  EXPECT_NE(job_of("b"), waits) << world.safety.account();
+  for (const char* const name : {"a", "b"}) remove(name);
+  world.pass(minutes(4));
+  EXPECT_TRUE(lives(runs)) << world.safety.account();
+  EXPECT_TRUE(lives(waits)) << world.safety.account();
+}
+
+TEST_F(BridgeAdoption, AJobThatRunsInAnotherClusterIsNotEndedWhateverAPodIsMarkedWith) {
+  add_nodes(1, "n");
+  make_elsewhere();
+  const std::uint32_t theirs = put_elsewhere("marked").id;
+  world.pass(seconds(15));
+  put("marked", fmt::format("labels: {{scheduler.slinky.slurm.net/slurm-jobid: '{}'}}", theirs));
+  world.pass(minutes(2));
+  EXPECT_TRUE(lives(theirs)) << world.safety.account();
+  EXPECT_EQ(node_of("marked"), "n0") << waits_for("marked") << world.safety.account();
+}
+
 }  // namespace
 }  // namespace mainspring::sim

@@ -348,45 +348,6 @@ TEST_F(BridgeSubmission, GpusThatASlurmdGivesOutAreNotAskedForByTheirNumber) {
       << waits_for("gpu");
 }
 
-TEST_F(BridgeSubmission, AJobIsNoPodsBecauseAUserOfSlurmSaysSo) {
-  add_nodes(1, "n");
-  put("holds");
-  world.pass(seconds(10));
-  put("victim", "", "schedulingGates: [{name: test/wait}],");
-  SlurmJob forged;
-  forged.user = "mallory";
-  forged.partition = "slurm-bridge";
-  forged.extra =
-      fmt::format(R"({{"pods":["default/victim"],"uids":["{}"]}})", uid_of(*pod("victim")));
-  ASSERT_FALSE(world.slurm.model().submit(forged));
-  world.pass(seconds(15));
-  world.patch("/api/v1/namespaces/default/pods/victim", R"({"spec":{"schedulingGates":null}})");
-  world.pass(minutes(1));
-  EXPECT_NE(job_of("victim"), 0U) << world.safety.account();
-  EXPECT_NE(job_of("victim"), forged.id) << world.safety.account();
-}
-
-TEST_F(BridgeSubmission, AJobThatSlurmBridgeHasMadeForAPodIsItsJob) {
-  add_nodes(1, "n");
-  put("holds");
-  world.pass(seconds(10));
-  put("taken", "", "schedulingGates: [{name: test/wait}],");
-  world.pass(seconds(2));
-  SlurmJob theirs;
-  theirs.user = "slurm";
-  theirs.partition = "slurm-bridge";
-  theirs.cpus_per_node = 8;
-  theirs.admin_comment = R"({"pods":["default/taken"]})";
-  ASSERT_FALSE(world.slurm.model().submit(theirs));
-  world.pass(seconds(15));
-  world.patch("/api/v1/namespaces/default/pods/taken", R"({"spec":{"schedulingGates":null}})");
-  world.pass(minutes(1));
-  EXPECT_EQ(job_of("taken"), theirs.id) << world.safety.account();
-  int living = 0;
-  for (const auto& [id, one] : world.slurm.model().jobs()) living += one.over() ? 0 : 1;
-  EXPECT_EQ(living, 2);
-}
-
 // Where all pods are alice's to Slurm.
 struct BridgeIdentity : BridgeSubmission {
   BridgeIdentity() {

@@ -61,21 +61,33 @@ bool GangSync::is_lost_alone(const kube::Pod& pod) const {
   return without == PodStage::kRunning || without == PodStage::kEnding;
 }
 
+// False where there is nothing of ours to end.
+Task<Result<bool>> GangSync::may_be_ended(slurm::JobId job) {
+  const JobPtr record = world_.cache.jobs().get({}, job.text());
+  const auto owners = record ? owners_in(*record) : std::nullopt;
+  const bool by_uid = owners && !owners->uids.empty();
+  if (world_.cache.jobs_freshness().fresh() && by_uid) co_return true;
+  // A slurmctld that lost its state gives the number to others.
+  MS_CO_TRY(const JobPtr now, co_await world_.cache.refresh_job(job));
+  if (!now) co_return false;
+  const Claim claim(*now);
+  const Pods& marked = world_.pods.find(by_job_, job.text());
+  if (!marked.empty() && std::all_of(marked.begin(), marked.end(),
+                                     [&](const PodPtr& pod) { return claim.denies(*pod); })) {
+    co_return fail(Code::kConflict,
+                   fmt::format("job {} is another's by now: it is not ended", job.text()));
+  }
+  if (!submission_.is_elsewhere(*now)) co_return true;
+  world_.log.warn("a job is not ended: none of its nodes is known here",
+                  {{"job", job.text()}, {"nodes", now->nodes.view()}});
+  co_return false;
+}
+
 // Slurm hears how it went, and only then that it is over. One pod that ended well is not worth a
 // call: a job of ours that its own user cancelled after so many seconds says the same.
 Task<Result<void>> GangSync::finish(slurm::JobId job) {
-  if (!world_.cache.jobs_freshness().fresh()) {
-    // A slurmctld that lost its state gives the number to others.
-    MS_CO_TRY(const JobPtr now, co_await world_.cache.refresh_job(job));
-    if (!now) co_return Result<void>();
-    const Claim claim(*now);
-    const Pods& marked = world_.pods.find(by_job_, job.text());
-    if (!marked.empty() && std::all_of(marked.begin(), marked.end(),
-                                       [&](const PodPtr& pod) { return claim.denies(*pod); })) {
-      co_return fail(Code::kConflict,
-                     fmt::format("job {} is another's by now: it is not ended", job.text()));
-    }
-  }
+  MS_CO_TRY(const bool ours, co_await may_be_ended(job));
+  if (!ours) co_return Result<void>();
   int exit_code = 0;
   if (const auto note = notes_.find(job); note != notes_.end()) {
     const Outcome* const outcome = note->second.outcome.get();

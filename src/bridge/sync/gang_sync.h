@@ -188,6 +188,7 @@ class GangSync {
   // Both are the caller's.
   Task<Result<void>> look_who_is_bound(Pods* unbound, Pods* bound);
   Task<Result<void>> finish(slurm::JobId job);
+  Task<Result<bool>> may_be_ended(slurm::JobId job);
   Task<Result<bool>> remove(slurm::JobId job, JobPtr record, Pods pods);
   Task<Result<void>> for_all(Pods pods, std::function<Task<Result<void>>(PodPtr)> work);
   Task<Result<void>> show(Pods pods, std::string text);

@@ -100,6 +100,9 @@ class Submission {
                     const std::optional<std::string>& user = std::nullopt) const;
   // The same by asking for all jobs, for a call whose fate is unknown. Dear.
   Task<Result<slurm::JobId>> find_lost(std::vector<PodPtr> pods, std::optional<std::string> user);
+  // It names its pods without saying in which Kubernetes they are, as slurm-bridge does, and none
+  // of the nodes that it holds is known in this one. So they are another's.
+  bool is_elsewhere(const slurm::Job& job) const;
   // Whose the job of a workload with these annotations is; none: our own user's.
   std::optional<std::string> user_of(const Gang& gang) const;
 
@@ -140,6 +143,9 @@ class Submission {
   std::optional<std::string> known_user(const kube::Pod& pod,
                                         const std::optional<std::string>& user) const;
   bool has_left(const kube::Pod& pod, slurm::JobId job) const;
+  bool is_job_of(const slurm::Job& job, std::string_view key, const kube::Pod& pod,
+                 const std::optional<std::string>& user) const;
+  bool may_be_here(const slurm::Job& job) const;
 
   World& world_;
   LostJobs lost_;

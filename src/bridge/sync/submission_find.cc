@@ -1,9 +1,11 @@
 // How the job of a pod is found again, by what jobs say of pods. The part of Submission that looks
 // before anything is asked for.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
 
+#include "base/hostlist.h"
 #include "bridge/sync/submission.h"
 #include "bridge/translate/annotations.h"
 
@@ -61,6 +63,30 @@ bool Submission::has_left(const kube::Pod& pod, slurm::JobId job) const {
   return at != left_.end() && at->second.contains(job);
 }
 
+// Several Kubernetes may share one Slurm, and have pods of the same names. Where the job has no
+// nodes yet, those count that it could get.
+bool Submission::may_be_here(const slurm::Job& job) const {
+  const auto is_ours = [this](std::string_view name) { return world_.kube_node(name) != nullptr; };
+  if (job.nodes.empty()) {
+    const auto nodes = nodes_of(job.partition);
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const auto& node) { return is_ours(node->name); });
+  }
+  const auto names = expand_hostlist(job.nodes);
+  return names && std::any_of(names->begin(), names->end(), is_ours);
+}
+
+bool Submission::is_elsewhere(const slurm::Job& job) const {
+  const auto owners = owners_in(job);
+  return owners && owners->uids.empty() && !job.nodes.empty() && !may_be_here(job);
+}
+
+bool Submission::is_job_of(const slurm::Job& job, std::string_view key, const kube::Pod& pod,
+                           const std::optional<std::string>& user) const {
+  if (!is_word_of(job, key, pod, user) || has_left(pod, leader_of(job))) return false;
+  return key == pod.meta.uid || may_be_here(job);
+}
+
 slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
                               const std::optional<std::string>& user) const {
   slurm::JobId first;
@@ -68,8 +94,7 @@ slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
     const auto whose = known_user(*pod, user);
     for (const std::string& key : names_of(*pod)) {
       for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
-        if (!is_word_of(*job, key, *pod, whose) || has_left(*pod, leader_of(*job))) continue;
-        take_first(first, leader_of(*job));
+        if (is_job_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
       }
     }
   }
@@ -85,9 +110,7 @@ Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
     for (const std::string& key : names_of(*pod)) {
       const auto [begin, end] = all->equal_range(key);
       for (auto at = begin; at != end; ++at) {
-        const slurm::JobId job = leader_of(*at->second);
-        if (!is_word_of(*at->second, key, *pod, whose) || has_left(*pod, job)) continue;
-        take_first(first, job);
+        if (is_job_of(*at->second, key, *pod, whose)) take_first(first, leader_of(*at->second));
       }
     }
   }
