@@ -57,12 +57,16 @@ class BridgeEnding : public testing::Test {
     for (const auto& [id, job] : world.slurm.model().jobs()) count += runs(id) ? 1 : 0;
     return count;
   }
-  bool was_told(std::string_view reason) {
+  int times_told(std::string_view reason) {
+    int times = 0;
     for (const auto& [key, event] : world.api.storage().all("events.events.k8s.io")) {
-      if (text_at(*event, "/reason") == reason) return true;
+      if (text_at(*event, "/reason") != reason) continue;
+      const json::Value* const count = event->at_pointer("/series/count");
+      times += count == nullptr ? 1 : static_cast<int>(count->as_int().value_or(1));
     }
-    return false;
+    return times;
   }
+  bool was_told(std::string_view reason) { return times_told(reason) > 0; }
 
   BridgeWorld world{1};
 };
@@ -221,6 +225,28 @@ TEST_F(BridgeEnding, APodWhoseEndNobodyReportsIsToldOfUntilItsNodeIsDeclaredLost
   world.pass(minutes(4));
   EXPECT_TRUE(was_told("StuckEnding")) << world.safety.account();
   EXPECT_TRUE(runs(1));
+}
+
+TEST_F(BridgeEnding, APodWhoseJobSlurmHasForgottenRunsOnAndSomebodyIsTold) {
+  add_nodes(1);
+  put_pod("p");
+  world.pass(seconds(30));
+  ASSERT_TRUE(runs(1)) << world.safety.account();
+  EXPECT_FALSE(was_told("SlurmJobForgotten"));
+  world.kill();
+  ASSERT_FALSE(world.slurm.model().cancel(1));
+  world.pass(minutes(6));
+  ASSERT_EQ(world.slurm.model().job(1), nullptr);
+  world.start();
+  world.pass(minutes(2));
+  EXPECT_EQ(times_told("SlurmJobForgotten"), 1) << world.safety.account();
+  EXPECT_TRUE(find("p") && !is_being_deleted(*find("p"))) << world.safety.account();
+  // Not with everything that happens to it.
+  for (const char* const value : {"one", "two"}) {
+    world.patch(path_of("p"), fmt::format(R"({{"metadata":{{"labels":{{"x":"{}"}}}}}})", value));
+    world.pass(minutes(2));
+  }
+  EXPECT_EQ(times_told("SlurmJobForgotten"), 1);
 }
 
 TEST_F(BridgeEnding, TheFinalizerOfEarlyReleasesIsTakenOffWhereTheContainersAreGone) {

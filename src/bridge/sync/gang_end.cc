@@ -26,6 +26,7 @@ constexpr Duration kStuckAfter = minutes(5);
 // How many jobs have pods at work changes slowly.
 constexpr Duration kCountAgain = seconds(10);
 constexpr Duration kSayAgain = minutes(1);
+constexpr Duration kForgottenPace = hours(1);
 
 }  // namespace
 
@@ -230,6 +231,30 @@ Task<Result<bool>> GangSync::remove(slurm::JobId job, JobPtr record, Pods pods) 
   MS_CO_CHECK(co_await for_all(std::move(pods),
                                [this](PodPtr pod) { return delete_pod(&world_, std::move(pod)); }));
   co_return all;
+}
+
+// slurmctld forgets a job MinJobAge after its end, and all of them where it lost its state. Pods
+// run on then, and nobody here can say whether they should: people have to know. Said again after
+// the time that an API server keeps an event. `forgotten`: the members', not only strangers'.
+control::Requeue GangSync::tell_forgotten(slurm::JobId job, bool forgotten, const Roll& roll) {
+  Pods pods;
+  for (const auto* list : {&roll.strangers, &roll.members}) {
+    if (list == &roll.members && !forgotten) continue;
+    for (const Member& one : *list) {
+      if (one.stage == PodStage::kRunning) pods.push_back(one.pod);
+    }
+  }
+  if (pods.empty()) return {};
+  const TimePoint now = world_.manager.executor().now();
+  std::optional<TimePoint>& told = notes_[job].forgotten_told;
+  if (told && now < *told + kForgottenPace) return {*told + kForgottenPace - now};
+  told = now;
+  tell(pods, EventType::kWarning, "SlurmJobForgotten",
+       fmt::format("Slurm does not know the pod's job {0} any more, so nobody can tell whether the "
+                   "pod should have ended with it: it runs on, and its node is kept for it. Look "
+                   "how the job ended (sacct -j {0}), and delete the pod if it is to end, too",
+                   job.text()));
+  return {kForgottenPace};
 }
 
 // A pod that nobody says has ended keeps its job and its nodes, for its containers may be at work.

@@ -410,6 +410,8 @@ Task<Result<Requeue>> GangSync::settle(Key key, slurm::JobId job, Pods pods,
     co_return co_await wait(known.job, std::move(roll.waiting), std::move(facts));
   }
   Requeue next = all_told ? Requeue{} : Requeue{kLimitPause};
+  const bool forgotten = known.kind == JobKnowledge::Kind::kForgotten;
+  next = sooner(next, tell_forgotten(job, forgotten, roll));
   if (known.job && !plan.over && !plan.cancel && !roll.members.empty()) {
     follow(job);
     if (known.job->state.holds_resources()) {

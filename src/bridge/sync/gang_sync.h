@@ -59,7 +59,8 @@ class GangSync {
     // Once it runs: since when its pods cannot be bound, and since when volumes, or the end of
     // others' containers, are waited for.
     std::optional<TimePoint> hindered, wants_volumes, crowded;
-    bool group_told = false;  // The PodGroup, that all are bound.
+    bool group_told = false;                  // The PodGroup, that all are bound.
+    std::optional<TimePoint> forgotten_told;  // To the pods, that Slurm does not know it any more.
   };
   // The pods of a job, by what they are to it.
   struct Roll {
@@ -209,6 +210,7 @@ class GangSync {
   bool may_finish(slurm::JobId job, const Pods& pods);
   void set_limited(slurm::JobId job, bool is);
   void look_for_stuck();
+  control::Requeue tell_forgotten(slurm::JobId job, bool forgotten, const Roll& roll);
   void set_unsure(const Pods& pods, bool unsure);
   void tell(const Pods& pods, control::EventType type, std::string_view reason,
             const std::string& text);
