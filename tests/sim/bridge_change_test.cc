@@ -168,6 +168,28 @@ TEST_F(BridgeFixedJob, TwoGangsThatWaitForItGetAJobEach) {
   EXPECT_NE(job_of("a"), job_of("b")) << world.safety.account();
 }
 
+TEST_F(BridgeFixedJob, HowItsPodsEndedIsToldToAccountingAlone) {
+  add_nodes(2, "small");
+  put_gang("g", 2, {"small", "small"});
+  world.pass(seconds(30));
+  const std::uint32_t first = job_of("g-0");
+  ASSERT_EQ(job(first).state, SlurmJob::State::kRunning) << world.safety.account();
+  lose_big();
+  std::string said;
+  world.slurm_door.answer = [&said](const http::Request& request) {
+    if (request.url.path.find("/slurmdb/") == std::string::npos) {
+      return std::optional<http::Response>();
+    }
+    said += request.body;
+    return std::optional(http::json_response(
+        200, R"({"jobs":[{"job_id":1,"time":{"end":1}}],"errors":[],"warnings":[],"meta":{}})"));
+  };
+  world.kubelet.end_soon();
+  world.pass(minutes(2));
+  ASSERT_TRUE(job(first).over()) << world.safety.account();
+  EXPECT_NE(said.find("of 2 pods"), std::string::npos) << said << world.safety.account();
+}
+
 // Where all pods are alice's to Slurm, and one of them waits for a node.
 struct BridgePolicy : BridgeChange {
   BridgePolicy() {

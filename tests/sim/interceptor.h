@@ -30,11 +30,15 @@ class Interceptor final : public http::Transport {
   }
   void open_again() { refuse_ = nullptr; }
 
+  // Where it is set, it is asked first; none: the call is passed on.
+  std::function<std::optional<http::Response>(const http::Request&)> answer;
+
   // Where it is set, nobody answers by another name.
   std::string only_host;
 
   http::Task<Result<http::Response>> send(http::Request request) override {
     if (is_elsewhere(request)) co_return nobody();
+    if (auto own = answer ? answer(request) : std::nullopt) co_return *std::move(own);
     const int status = refuse_ ? refuse_(request) : 0;
     if (status == 0) co_return co_await next_.send(std::move(request));
     http::Response refusal;

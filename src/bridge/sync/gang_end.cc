@@ -90,6 +90,7 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
   MS_CO_TRY(const bool ours, co_await may_be_ended(job));
   if (!ours) co_return Result<void>();
   int exit_code = 0;
+  std::string untold;
   if (const auto note = notes_.find(job); note != notes_.end()) {
     const Outcome* const outcome = note->second.outcome.get();
     // How a job ends that we end is no news.
@@ -97,10 +98,14 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
     note->second.accounted = true;
     if (outcome != nullptr) exit_code = outcome->exit_code();
     if (outcome != nullptr && outcome->is_worth_telling()) {
-      const auto noted =
-          co_await slurm::Jobs(world_.slurm).update(job, {.comment = outcome->text()});
-      // For people alone: that it cannot be written must not keep nodes from others.
-      if (!noted) world_.log.debug("no comment on a job", {{"error", noted.error()}});
+      std::string text = outcome->text();
+      const auto noted = co_await slurm::Jobs(world_.slurm).update(job, {.comment = text});
+      // For people alone: that it cannot be written must not keep nodes from others. slurmdbd may
+      // take what slurmctld does not.
+      if (!noted) {
+        world_.log.debug("no comment on a job", {{"error", noted.error()}});
+        untold = std::move(text);
+      }
     }
   }
   // With the first part of a het job all of them end. Where that one is over, the others are not.
@@ -117,7 +122,7 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
       co_return fail(std::move(cancelled).error());
     }
   }
-  exit_codes_.add(job, exit_code);
+  exit_codes_.add(job, exit_code, std::move(untold));
   co_return Result<void>();
 }
 
