@@ -348,6 +348,35 @@ TEST_F(BridgeSubmission, GpusThatASlurmdGivesOutAreNotAskedForByTheirNumber) {
       << waits_for("gpu");
 }
 
+TEST_F(BridgeSubmission, APodIsWhereItLikesToBeIfThatCostsItNoTime) {
+  add_nodes(3, "any");
+  add_nodes(1, "liked");
+  const std::string likes =
+      "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 9, "
+      "preference: {matchExpressions: [{key: pool, operator: In, values: [liked]}]}}]}},";
+  put("first", "", likes);
+  world.pass(seconds(2));
+  EXPECT_EQ(node_of("first"), "liked0") << world.safety.account();
+  put("second", "", likes);
+  world.pass(seconds(2));
+  EXPECT_TRUE(node_of("second").starts_with("any")) << world.safety.account();
+  EXPECT_EQ(allocations(), 2U) << world.safety.account();
+
+  // Slurm gave it to somebody a moment ago, and we have not heard.
+  remove("first");
+  world.pass(minutes(4));
+  SlurmJob quicker;
+  quicker.user = "somebody";
+  quicker.partition = "slurm-bridge";
+  quicker.required = {"liked0"};
+  ASSERT_FALSE(world.slurm.model().allocate_now(quicker));
+  put("third", "", likes);
+  world.pass(seconds(1));
+  EXPECT_TRUE(node_of("third").starts_with("any")) << world.safety.account();
+  EXPECT_EQ(allocations(), 4U) << world.safety.account();
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+}
+
 // Where all pods are alice's to Slurm.
 struct BridgeIdentity : BridgeSubmission {
   BridgeIdentity() {
