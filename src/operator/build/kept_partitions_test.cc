@@ -19,46 +19,101 @@ PartitionName=gpu Nodes=gpu State=UP MaxTime=60
 ### EXTRA CONFIG ###
 PartitionName=all Nodes=ALL
 )";
+constexpr std::string_view kWithoutAll = R"(ClusterName=c
+#
+### NODESET & PARTITION ###
+NodeSet=cpu Feature=cpu
+PartitionName=cpu Nodes=cpu Default=YES
+NodeSet=gpu Feature=gpu
+PartitionName=gpu Nodes=gpu State=UP MaxTime=60
+)";
 constexpr std::string_view kWithoutGpu = R"(ClusterName=c
+PartitionName=all Nodes=ALL
 #
 ### NODESET & PARTITION ###
 NodeSet=cpu Feature=cpu
 PartitionName=cpu Nodes=cpu Default=YES
 )";
 
+std::vector<std::string> kept(std::string_view before, std::string_view after,
+                              const std::function<bool(std::string_view)>& needed) {
+  return kept_lines(
+      before, after, [](auto) { return std::optional<std::string_view>(); }, needed);
+}
+
 const auto yes = [](std::string_view) { return true; };
 const auto no = [](std::string_view) { return false; };
 
 TEST(KeptPartitions, StayClosedToNewJobsWhileJobsNameThem) {
   EXPECT_THAT(
-      kept_lines(kBefore, kWithoutGpu, yes),
+      kept(kBefore, kWithoutGpu, yes),
       ElementsAre("NodeSet=gpu Feature=gpu", "PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
-  EXPECT_THAT(kept_lines(kBefore, kWithoutGpu, no), IsEmpty());
+  EXPECT_THAT(kept(kBefore, kWithoutGpu, no), IsEmpty());
 }
 
 TEST(KeptPartitions, AreTheSameTheNextTime) {
   std::string again(kWithoutGpu);
-  for (const std::string& line : kept_lines(kBefore, kWithoutGpu, yes)) again += line + "\n";
-  EXPECT_THAT(kept_lines(again, kWithoutGpu, yes), kept_lines(kBefore, kWithoutGpu, yes));
+  for (const std::string& line : kept(kBefore, kWithoutGpu, yes)) again += line + "\n";
+  EXPECT_THAT(kept(again, kWithoutGpu, yes), kept(kBefore, kWithoutGpu, yes));
 }
 
 TEST(KeptPartitions, KeepTheNodeSetThatIsStillThere) {
   std::string after(kWithoutGpu);
   after += "NodeSet=gpu Feature=gpu\n";
-  EXPECT_THAT(kept_lines(kBefore, after, yes),
+  EXPECT_THAT(kept(kBefore, after, yes),
               ElementsAre("PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
 }
 
 TEST(KeptPartitions, GiveWayToOneOfTheSameNameWhoeverWritesIt) {
   std::string after(kWithoutGpu);
   after += "#\n### EXTRA CONFIG ###\n  partitionname=gpu Nodes=ALL\n";
-  EXPECT_THAT(kept_lines(kBefore, after, yes), IsEmpty());
+  EXPECT_THAT(kept(kBefore, after, yes), IsEmpty());
 }
 
-TEST(KeptPartitions, AreNotThoseThatTheUserWroteAndTookAway) {
-  EXPECT_THAT(kept_lines(kBefore, kBefore, yes), IsEmpty());
-  EXPECT_THAT(kept_lines("### EXTRA CONFIG ###\nPartitionName=all Nodes=ALL\n", "", yes),
-              IsEmpty());
+TEST(KeptPartitions, AreThoseTooThatTheUserWroteAndTookAway) {
+  EXPECT_THAT(kept(kBefore, kBefore, yes), IsEmpty());
+  EXPECT_THAT(kept(kBefore, kWithoutAll, yes),
+              ElementsAre("PartitionName=all Nodes=ALL State=DRAIN"));
+  EXPECT_THAT(kept(kBefore, kWithoutAll, no), IsEmpty());
+}
+
+TEST(KeptPartitions, AreReadAsSlurmReadsThem) {
+  constexpr std::string_view kTheirs = R"(### EXTRA CONFIG ###
+PartitionName=DEFAULT MaxTime=10 Default=NO
+PartitionName=DEFAULT MaxTime=20 AllowGroups="a b"
+partitionname = one Nodes=ALL \
+  State=UP Default=YES # the best
+)";
+  EXPECT_THAT(
+      kept(kTheirs, "", yes),
+      ElementsAre("partitionname=one Nodes=ALL AllowGroups=\"a b\" MaxTime=20 State=DRAIN"));
+}
+
+TEST(KeptPartitions, BringTheNodeSetsThatTheyNeedAndNoNodeThatIsGone) {
+  constexpr std::string_view kTheirs = R"(NodeName=n[1-4]
+NodeSet=gpu Feature=gpu
+NodeSet=mine Nodes=n[1-2]
+PartitionName=p Nodes=gpu,mine,n[3-4]
+PartitionName=q Nodes=gpu,n4
+)";
+  EXPECT_THAT(kept(kTheirs, "NodeName=n[1,3]\n", yes),
+              ElementsAre("NodeSet=gpu Feature=gpu", "NodeSet=mine Nodes=n1",
+                          "PartitionName=p Nodes=gpu,mine,n3 State=DRAIN",
+                          "PartitionName=q Nodes=gpu State=DRAIN"));
+}
+
+TEST(KeptPartitions, GiveWayToOneInAnIncludedFile) {
+  const auto files = [](std::string_view name) -> std::optional<std::string_view> {
+    if (name != "more.conf") return std::nullopt;
+    return "PartitionName=all Nodes=ALL\n";
+  };
+  const std::string after = std::string(kWithoutAll) + "Include more.conf\n";
+  EXPECT_THAT(kept_lines(kBefore, after, files, yes), IsEmpty());
+}
+
+TEST(ClosedPartition, IsNobodysDefault) {
+  EXPECT_EQ(closed_partition("PartitionName=gpu Nodes=gpu Default=YES State=UP"),
+            "PartitionName=gpu Nodes=gpu State=DRAIN");
 }
 
 }  // namespace

@@ -42,6 +42,15 @@ build::ConfigMaps maps_of(const World& world, std::string_view ns, std::string_v
   return found;
 }
 
+// The files that a slurm.conf may include, which are all in one folder.
+slurm::ConfProvider included(const std::map<std::string, std::string>& files) {
+  return [&files](std::string_view name) -> std::optional<std::string_view> {
+    const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
+    if (found == files.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
 }  // namespace
 
 ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner)
@@ -119,8 +128,9 @@ void ControllerParts::keep_partitions(const World& world) {
   const auto slurm = world.slurm.find(key);
   // Who cannot tell says yes, unless nobody ever can.
   const bool otherwise = !world.restapis_of(key).empty();
-  inputs.conf.kept =
-      build::kept_lines(*before, build::slurm_conf(inputs.conf), [&](std::string_view partition) {
+  const auto made = build::etc_files(inputs.conf);
+  inputs.conf.kept = build::kept_lines(
+      *before, build::slurm_conf(inputs.conf), included(made), [&](std::string_view partition) {
         const auto jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
         return jobs ? jobs->all > 0 : otherwise;
       });

@@ -33,7 +33,7 @@ struct ControllerParts {
 
  private:
   void gather_references(const World& world);
-  // Those that a NodeSet had and jobs still name.
+  // Those that slurm.conf had and jobs still name.
   void keep_partitions(const World& world);
   // A slurm.conf that lacks nothing but what the public contract has not is left as it is until
   // there is something else to change: a take-over reconfigures nobody.
