@@ -42,6 +42,10 @@ struct Partition {
   // Known from v0.0.45 on.
   bool is_default() const { return flags.contains("DEFAULT"); }
   bool takes_jobs() const { return state == PartitionState::kUp || state == PartitionState::kDown; }
+  // Known to take none.
+  bool is_closed() const {
+    return state == PartitionState::kDrain || state == PartitionState::kInactive;
+  }
   bool starts_jobs() const {
     return state == PartitionState::kUp || state == PartitionState::kDrain;
   }

@@ -25,6 +25,7 @@
 #include "sim/meta.h"
 #include "sim/operator_kinds.h"
 #include "sim/safety.h"
+#include "slurm/conf_file.h"
 
 namespace mainspring::sim {
 
@@ -58,6 +59,7 @@ spec: {controllerRef: {name: c}, slurmrestd: {image: slurmrestd}}
     for (const char pool : {'a', 'b'}) {
       for (int i = 0; i < 4; ++i) add_node(pool, i);
     }
+    slurm.model().set_files([this] { return partitions(); });
   }
 
   void put(const std::string& yaml) {
@@ -132,6 +134,36 @@ spec: {controllerRef: {name: c}, slurmrestd: {image: slurmrestd}}
   bool one_in(std::uint64_t n) { return chance.below(n) == 0; }
 
  private:
+  // Those of the slurm.conf that slurmctld reads now. It would not survive one without a partition
+  // that a job on its record names.
+  std::vector<SlurmPartition> partitions() {
+    const Object map = api.storage().get("configmaps", "slurm/c-config");
+    if (!map) return {};
+    std::vector<SlurmPartition> found;
+    const auto none = [](std::string_view) { return std::optional<std::string_view>(); };
+    const auto conf = slurm::read_conf("slurm.conf", text_at(*map, "/data/slurm.conf"), none);
+    for (const slurm::ConfLine& line : conf.lines) {
+      if (line.key() != "PartitionName" || line.value() == "DEFAULT") continue;
+      const slurm::ConfPair* const state = line.find("State");
+      // No worker has a feature here, so each is on all nodes.
+      found.push_back({.name = line.value(),
+                       .feature = "",
+                       .closed = state != nullptr && state->value == "DRAIN"});
+    }
+    for (const auto& [id, job] : slurm.model().jobs()) {
+      const bool known = job.partition == "all" || job.partition == "external" ||
+                         std::any_of(found.begin(), found.end(), [&](const SlurmPartition& one) {
+                           return one.name == job.partition;
+                         });
+      if (known) continue;
+      safety.violate(
+          fmt::format("slurmctld is to read a slurm.conf without the partition {}, "
+                      "which job {} names",
+                      job.partition, id));
+    }
+    return found;
+  }
+
   // Dies where it stands.
   struct Process {
     Process(net::Executor& executor, http::Transport& kube, http::Transport& slurm,

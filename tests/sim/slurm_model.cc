@@ -292,7 +292,11 @@ SlurmModel::Refused SlurmModel::check(const SlurmJob& job, std::string_view desc
   for (const std::string& name : job.required) {
     if (node(name) == nullptr) return refused(2018, kBadNode);
   }
-  if (partition(job.partition) == nullptr) return refused(2000, "Invalid partition name specified");
+  const SlurmPartition* const in = partition(job.partition);
+  if (in == nullptr) return refused(2000, "Invalid partition name specified");
+  if (in->closed) {
+    return refused(2070, "Required partition not available (inactive or drain)");
+  }
   std::vector<std::string> nodes;
   if (place(job, nodes) == Fit::kNever) return refused(2014, kUnavailable);
   return std::nullopt;
@@ -494,7 +498,12 @@ SlurmModel::Refused SlurmModel::update_job(std::uint32_t id, const JobChange& ch
 
 void SlurmModel::reconfigure() {
   boot_time_ = seconds_now();
-  std::erase_if(partitions_, [](const SlurmPartition& one) { return one.from_rest; });
+  std::erase_if(partitions_,
+                [](const SlurmPartition& one) { return one.from_rest || one.from_file; });
+  for (SlurmPartition& one : files_ ? files_() : std::vector<SlurmPartition>()) {
+    one.from_file = true;
+    partitions_.push_back(std::move(one));
+  }
   partitions_changed_ = seconds_now();
   node_changed();
   want_schedule();

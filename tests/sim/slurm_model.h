@@ -58,6 +58,8 @@ struct SlurmPartition {
   std::vector<std::string> names;  // Of the nodes, for one made by REST.
   // MaxTime in minutes, beyond which a user's own update must not go; none: any.
   std::optional<std::int64_t> most_minutes;
+  bool from_file = false;
+  bool closed = false;  // State=DRAIN
 };
 
 struct SlurmJob {
@@ -111,6 +113,8 @@ class SlurmModel {
   SlurmModel(WallTime now, Options options);
 
   void on_change(OnChange action) { on_change_ = std::move(action); }
+  // What slurmctld finds in its files whenever it reads them, beside the partitions of Options.
+  void set_files(std::function<std::vector<SlurmPartition>()> files) { files_ = std::move(files); }
   // A limit on the running jobs of one user, as a QOS has it; 0: any number.
   void set_most_running(int most) {
     most_running_ = most;
@@ -220,6 +224,7 @@ class SlurmModel {
 
   Options options_;
   OnChange on_change_;
+  std::function<std::vector<SlurmPartition>()> files_;
   WallTime now_;
   std::int64_t boot_time_;
   std::int64_t nodes_changed_, jobs_changed_, partitions_changed_, reservations_changed_;

@@ -153,14 +153,15 @@ Value to_json(const SlurmJob& job) {
 
 Value to_json(const SlurmPartition& partition, const SlurmModel& model) {
   const auto names = model.nodes_of(partition);
-  return Value::object({{"name", partition.name},
-                        {"nodes", Value::object({{"configured", hostlist(names)},
-                                                 {"total", names.size()},
-                                                 {"allowed_allocation", ""}})},
-                        {"node_sets", partition.feature.empty() ? "ALL" : partition.feature},
-                        {"partition", Value::object({{"state", Value::array({"UP"})}})},
-                        {"flags", Value::array()},
-                        {"maximums", Value::object({{"time", slurm_no_number(true)}})}});
+  return Value::object(
+      {{"name", partition.name},
+       {"nodes", Value::object({{"configured", hostlist(names)},
+                                {"total", names.size()},
+                                {"allowed_allocation", ""}})},
+       {"node_sets", partition.feature.empty() ? "ALL" : partition.feature},
+       {"partition", Value::object({{"state", Value::array({partition.closed ? "DRAIN" : "UP"})}})},
+       {"flags", Value::array()},
+       {"maximums", Value::object({{"time", slurm_no_number(true)}})}});
 }
 
 Value to_json(const SlurmReservation& reservation) {

@@ -101,10 +101,20 @@ std::string text_of(ConfLine line) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
+bool has_state(const ConfLine& line, std::string_view state) {
+  const ConfPair* const found = line.find("State");
+  return found != nullptr && equals_ignore_case(found->value, state);
+}
+
+bool is_closed(const ConfLine& partition) {
+  return has_state(partition, "DRAIN") || has_state(partition, "INACTIVE");
+}
+
 std::string closed(ConfLine line) {
+  const bool starts_none = has_state(line, "DOWN") || has_state(line, "INACTIVE");
   erase(line, "State");
   erase(line, "Default");
-  line.pairs.push_back({"State", "DRAIN"});
+  line.pairs.push_back({"State", starts_none ? "INACTIVE" : "DRAIN"});
   return text_of(std::move(line));
 }
 
@@ -148,14 +158,15 @@ std::string closed_partition(std::string_view line) {
 
 std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
                                     const ConfProvider& included,
-                                    const std::function<bool(std::string_view partition)>& needed) {
+                                    const std::function<bool(std::string_view partition)>& may_go) {
   const ConfFile then = slurm::read_conf("slurm.conf", before, included);
   const ConfFile now = slurm::read_conf("slurm.conf", after, included);
   const Lines earlier(then, "PartitionName");
   const Lines partitions(now, "PartitionName");
   std::optional<Keeping> kept;
   for (const ConfLine& line : earlier.all()) {
-    if (partitions.find(line.value()) != nullptr || !needed(line.value())) continue;
+    if (partitions.find(line.value()) != nullptr) continue;
+    if (is_closed(line) && may_go(line.value())) continue;
     if (!kept) kept.emplace(then, now);
     kept->keep(line);
   }

@@ -1,8 +1,8 @@
 // operator/build/kept_partitions.h
 //
 // slurmctld does not survive a configuration without a partition that a job on its record names. So
-// a partition outlives whoever brought it into slurm.conf, a NodeSet or the user's extraConf, for
-// as long as there is such a job. Pure.
+// a partition outlives whoever brought it into slurm.conf, a NodeSet or the user's extraConf: first
+// it is closed, and it goes when it is known that no such job is left. Pure.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,16 @@
 namespace mainspring::op::build {
 
 // The lines of partitions, and of the node sets that they need, that the slurm.conf `before` has
-// and `after` lacks, for the partitions of which `needed` says so. They take no new jobs, so that
-// they can go in the end. What they inherit from lines of defaults stands in them, and nodes that
-// are defined nowhere any more are left out: slurmctld would stop at these. `included` are the
-// files behind Include, of both.
+// and `after` lacks, closed; but for those that are closed in `before` already and of which
+// `may_go` says so. What they inherit from lines of defaults stands in them, and nodes that are
+// defined nowhere any more are left out: slurmctld would stop at these. `included` are the files
+// behind Include, of both.
 std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
                                     const slurm::ConfProvider& included,
-                                    const std::function<bool(std::string_view partition)>& needed);
+                                    const std::function<bool(std::string_view partition)>& may_go);
 
-// The line of a partition, for one that takes no new jobs and is nobody's default.
+// The line of a partition, for one that takes no new jobs and is nobody's default. What waits in it
+// starts only where it would have before.
 std::string closed_partition(std::string_view line);
 
 }  // namespace mainspring::op::build

@@ -36,45 +36,61 @@ PartitionName=cpu Nodes=cpu Default=YES
 )";
 
 std::vector<std::string> kept(std::string_view before, std::string_view after,
-                              const std::function<bool(std::string_view)>& needed) {
+                              const std::function<bool(std::string_view)>& may_go) {
   return kept_lines(
-      before, after, [](auto) { return std::optional<std::string_view>(); }, needed);
+      before, after, [](auto) { return std::optional<std::string_view>(); }, may_go);
+}
+
+std::string with(std::string_view conf, const std::vector<std::string>& lines) {
+  std::string text(conf);
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
 }
 
 const auto yes = [](std::string_view) { return true; };
 const auto no = [](std::string_view) { return false; };
 
-TEST(KeptPartitions, StayClosedToNewJobsWhileJobsNameThem) {
-  EXPECT_THAT(
-      kept(kBefore, kWithoutGpu, yes),
-      ElementsAre("NodeSet=gpu Feature=gpu", "PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
-  EXPECT_THAT(kept(kBefore, kWithoutGpu, no), IsEmpty());
+TEST(KeptPartitions, AreClosedFirstAndGoOnlyWhenTheyMay) {
+  const auto closed =
+      ElementsAre("NodeSet=gpu Feature=gpu", "PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN");
+  EXPECT_THAT(kept(kBefore, kWithoutGpu, no), closed);
+  EXPECT_THAT(kept(kBefore, kWithoutGpu, yes), closed);
+  const std::string again = with(kWithoutGpu, kept(kBefore, kWithoutGpu, yes));
+  EXPECT_THAT(kept(again, kWithoutGpu, no), closed);
+  EXPECT_THAT(kept(again, kWithoutGpu, yes), IsEmpty());
+}
+
+TEST(KeptPartitions, LetNothingStartThatDidNotStartBefore) {
+  constexpr std::string_view kTheirs =
+      "PartitionName=a State=DOWN\nPartitionName=b State=inactive\nPartitionName=c State=drain\n";
+  EXPECT_THAT(kept(kTheirs, "", no),
+              ElementsAre("PartitionName=a State=INACTIVE", "PartitionName=b State=INACTIVE",
+                          "PartitionName=c State=DRAIN"));
+  EXPECT_THAT(kept(kTheirs, "", yes), ElementsAre("PartitionName=a State=INACTIVE"));
 }
 
 TEST(KeptPartitions, AreTheSameTheNextTime) {
-  std::string again(kWithoutGpu);
-  for (const std::string& line : kept(kBefore, kWithoutGpu, yes)) again += line + "\n";
-  EXPECT_THAT(kept(again, kWithoutGpu, yes), kept(kBefore, kWithoutGpu, yes));
+  const std::vector<std::string> lines = kept(kBefore, kWithoutGpu, no);
+  EXPECT_EQ(kept(with(kWithoutGpu, lines), kWithoutGpu, no), lines);
 }
 
 TEST(KeptPartitions, KeepTheNodeSetThatIsStillThere) {
   std::string after(kWithoutGpu);
   after += "NodeSet=gpu Feature=gpu\n";
-  EXPECT_THAT(kept(kBefore, after, yes),
+  EXPECT_THAT(kept(kBefore, after, no),
               ElementsAre("PartitionName=gpu Nodes=gpu MaxTime=60 State=DRAIN"));
 }
 
 TEST(KeptPartitions, GiveWayToOneOfTheSameNameWhoeverWritesIt) {
   std::string after(kWithoutGpu);
   after += "#\n### EXTRA CONFIG ###\n  partitionname=gpu Nodes=ALL\n";
-  EXPECT_THAT(kept(kBefore, after, yes), IsEmpty());
+  EXPECT_THAT(kept(kBefore, after, no), IsEmpty());
 }
 
 TEST(KeptPartitions, AreThoseTooThatTheUserWroteAndTookAway) {
-  EXPECT_THAT(kept(kBefore, kBefore, yes), IsEmpty());
-  EXPECT_THAT(kept(kBefore, kWithoutAll, yes),
+  EXPECT_THAT(kept(kBefore, kBefore, no), IsEmpty());
+  EXPECT_THAT(kept(kBefore, kWithoutAll, no),
               ElementsAre("PartitionName=all Nodes=ALL State=DRAIN"));
-  EXPECT_THAT(kept(kBefore, kWithoutAll, no), IsEmpty());
 }
 
 TEST(KeptPartitions, AreReadAsSlurmReadsThem) {
@@ -85,7 +101,7 @@ partitionname = one Nodes=ALL \
   State=UP Default=YES # the best
 )";
   EXPECT_THAT(
-      kept(kTheirs, "", yes),
+      kept(kTheirs, "", no),
       ElementsAre("partitionname=one Nodes=ALL AllowGroups=\"a b\" MaxTime=20 State=DRAIN"));
 }
 
@@ -96,7 +112,7 @@ NodeSet=mine Nodes=n[1-2]
 PartitionName=p Nodes=gpu,mine,n[3-4]
 PartitionName=q Nodes=gpu,n4
 )";
-  EXPECT_THAT(kept(kTheirs, "NodeName=n[1,3]\n", yes),
+  EXPECT_THAT(kept(kTheirs, "NodeName=n[1,3]\n", no),
               ElementsAre("NodeSet=gpu Feature=gpu", "NodeSet=mine Nodes=n1",
                           "PartitionName=p Nodes=gpu,mine,n3 State=DRAIN",
                           "PartitionName=q Nodes=gpu State=DRAIN"));
@@ -108,7 +124,7 @@ TEST(KeptPartitions, GiveWayToOneInAnIncludedFile) {
     return "PartitionName=all Nodes=ALL\n";
   };
   const std::string after = std::string(kWithoutAll) + "Include more.conf\n";
-  EXPECT_THAT(kept_lines(kBefore, after, files, yes), IsEmpty());
+  EXPECT_THAT(kept_lines(kBefore, after, files, no), IsEmpty());
 }
 
 TEST(ClosedPartition, IsNobodysDefault) {

@@ -5,6 +5,8 @@
 #include "api/names.h"
 #include "operator/build/jwks.h"
 #include "operator/build/kept_partitions.h"
+#include "operator/build/sidecars.h"
+#include "operator/sync/config_plan.h"
 
 namespace mainspring::op {
 namespace {
@@ -53,7 +55,8 @@ slurm::ConfProvider included(const std::map<std::string, std::string>& files) {
 
 }  // namespace
 
-ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner)
+ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner,
+                                 const ClosedPartitions& vacant)
     : controller(std::move(owner)), inputs{.conf = {.controller = *controller}} {
   const api::ControllerSpec& spec = controller->spec;
   const std::string& ns = controller->meta.ns;
@@ -73,7 +76,7 @@ ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::
   inputs.cluster_domain = world.options.cluster_domain;
   if (!spec.external) {
     gather_references(world);
-    keep_partitions(world);
+    keep_partitions(vacant);
     keep_as_found();
   }
   gather_files();
@@ -121,19 +124,25 @@ void ControllerParts::gather_references(const World& world) {
   }
 }
 
-void ControllerParts::keep_partitions(const World& world) {
+// What a running slurmctld has is closed first, and while it has not taken that up it still lets
+// jobs in. Only what it is known to have closed can be known to be without jobs for good.
+void ControllerParts::keep_partitions(const ClosedPartitions& vacant) {
   const auto before = config ? config->data.find("slurm.conf") : std::nullopt;
-  if (!before) return;
-  const KeyView key = controller->meta.key();
-  const auto slurm = world.slurm.find(key);
-  // Who cannot tell says yes, unless nobody ever can.
-  const bool otherwise = !world.restapis_of(key).empty();
-  const auto made = build::etc_files(inputs.conf);
-  inputs.conf.kept = build::kept_lines(
-      *before, build::slurm_conf(inputs.conf), included(made), [&](std::string_view partition) {
-        const auto jobs = slurm ? slurm->jobs_naming(partition) : std::nullopt;
-        return jobs ? jobs->all > 0 : otherwise;
-      });
+  const std::string wanted = build::slurm_conf(inputs.conf);
+  if (!before || *before == wanted) return;
+  std::map<std::string, std::string> found = files_of_now();
+  for (const auto& [name, text] : config->data) found.insert_or_assign(std::string(name), text);
+  closed.files = build::files_hash(found);
+  const auto may_go = [&](std::string_view partition) {
+    closed.names.emplace(partition);
+    return vacant.files == closed.files && vacant.names.contains(partition);
+  };
+  inputs.conf.kept = build::kept_lines(*before, wanted, included(found), may_go);
+}
+
+bool ControllerParts::in_force() const {
+  const api::ConfigStatus& status = controller->status.config;
+  return status.state == kApplied && !closed.files.empty() && status.hash == closed.files;
 }
 
 void ControllerParts::keep_as_found() {
@@ -144,12 +153,15 @@ void ControllerParts::keep_as_found() {
   if (*before == build::slurm_conf(as_found)) inputs.conf.return_to_service = false;
 }
 
-void ControllerParts::gather_files() {
-  files = build::etc_files(inputs.conf);
-  if (!jwks) return;
+void ControllerParts::gather_files() { files = files_of_now(); }
+
+std::map<std::string, std::string> ControllerParts::files_of_now() const {
+  std::map<std::string, std::string> all = build::etc_files(inputs.conf);
+  if (!jwks) return all;
   std::map<std::string, std::string> keys = build::files_of(*jwks);
-  files.insert_or_assign(std::string(build::kJwksFile),
-                         std::move(keys[controller->spec.jwks_key_ref->key]));
+  all.insert_or_assign(std::string(build::kJwksFile),
+                       std::move(keys[controller->spec.jwks_key_ref->key]));
+  return all;
 }
 
 }  // namespace mainspring::op

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,16 @@
 
 namespace mainspring::op {
 
+// Some partitions that nobody wants any more, closed to new jobs in these files.
+struct ClosedPartitions {
+  std::string files;  // files_hash()
+  std::set<std::string, std::less<>> names;
+};
+
 struct ControllerParts {
-  ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner);
+  // `vacant`: those that slurmctld had closed when no job on its record named them any more.
+  ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner,
+                  const ClosedPartitions& vacant = {});
 
   std::shared_ptr<const api::Controller> controller;
   std::shared_ptr<const api::Accounting> accounting;
@@ -26,6 +35,10 @@ struct ControllerParts {
   std::shared_ptr<const kube::ConfigMap> config;          // X-config as it is.
   std::vector<std::string> missing;                       // "ConfigMap hpc/prolog", for people.
   build::ControllerInputs inputs;
+  // In X-config as it is. They are kept, unless they are known to be vacant.
+  ClosedPartitions closed;
+  // slurmctld has taken up X-config as it is.
+  bool in_force() const;
 
   // Every file that slurmctld would find: what we generate, and the user's own. Not the two keys: a
   // change of these rolls the pod.
@@ -33,12 +46,12 @@ struct ControllerParts {
 
  private:
   void gather_references(const World& world);
-  // Those that slurm.conf had and jobs still name.
-  void keep_partitions(const World& world);
+  void keep_partitions(const ClosedPartitions& vacant);
   // A slurm.conf that lacks nothing but what the public contract has not is left as it is until
   // there is something else to change: a take-over reconfigures nobody.
   void keep_as_found();
   void gather_files();
+  std::map<std::string, std::string> files_of_now() const;
 };
 
 }  // namespace mainspring::op

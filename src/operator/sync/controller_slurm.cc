@@ -4,10 +4,13 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "base/text.h"
 #include "net/wait.h"
 #include "operator/sync/controller_sync.h"
 #include "slurm/cluster.h"
 #include "slurm/conf_hash.h"
+#include "slurm/jobs.h"
+#include "slurm/partitions.h"
 
 namespace mainspring::op {
 namespace {
@@ -24,6 +27,8 @@ constexpr int kDoublings = 6;  // Five minutes: a reconfigure is no small thing 
 // slurmctld starts anew with the new files, which takes it from milliseconds to seconds.
 constexpr Duration kComesBack = seconds(15);
 constexpr Duration kLookEvery = milliseconds(500);
+// For the last job of a closed partition, which slurmctld forgets minutes after its end.
+constexpr Duration kLookForJobs = seconds(10);
 // A standby that takes over is to be seen soon, and a ping costs slurmctld next to nothing.
 constexpr Duration kFollow = seconds(10);
 
@@ -67,6 +72,8 @@ Task<Result<Requeue>> ControllerSync::reconcile_slurm(Key key) {
     MS_CO_CHECK(co_await follow_active(controller, cluster));
   }
   MS_CO_TRY(Requeue again, co_await take_up(controller, cluster));
+  MS_CO_TRY(const Requeue look, co_await look_at_closed(controller, cluster));
+  if (!again.after) again = look;
   if (several) again.after = std::min(again.after.value_or(kFollow), kFollow);
   co_return again;
 }
@@ -116,6 +123,38 @@ Task<Result<Requeue>> ControllerSync::take_up(ControllerPtr controller,
   }
   queue_.enqueue(controller->meta.key());
   co_return Requeue{};
+}
+
+// Of a partition that is closed in the files that slurmctld has taken up. That it has is asked for
+// too: ReconfigFlags may have it keep what it had. Once it lets no job in, a list of all jobs shows
+// whether any is left; what the cache has may be older than the closing.
+Task<Result<Requeue>> ControllerSync::look_at_closed(ControllerPtr controller,
+                                                     std::shared_ptr<SlurmCluster> cluster) {
+  const auto it = memory_.find(controller->meta.key());
+  if (it == memory_.end() || it->second.closed.names.empty()) co_return Requeue{};
+  const ClosedPartitions closed = it->second.closed;
+  if (it->second.vacant.names == closed.names) co_return Requeue{};
+  ClosedPartitions vacant{closed.files, {}};
+  const slurm::Partitions partitions(cluster->client());
+  for (const std::string& name : closed.names) {
+    if (cluster->jobs_naming(name).value_or(1) > 0) continue;
+    const auto now = co_await partitions.get(name);
+    if (!now && now.error().code() != Code::kNotFound) co_return fail(now.error());
+    if (!now || now->is_closed()) vacant.names.insert(name);
+  }
+  if (vacant.names.empty()) co_return Requeue{kLookForJobs};
+  MS_CO_CHECK(co_await slurm::Jobs(cluster->client()).list([&vacant](const auto& job) {
+    for (const std::string_view name : split(std::string_view(job->partition), ',')) {
+      vacant.names.erase(std::string(name));
+    }
+  }));
+  // The map may have changed meanwhile.
+  Memory& memory = memory_[ObjectKey(controller->meta.key())];
+  if (memory.closed.files == closed.files && !vacant.names.empty()) {
+    memory.vacant = std::move(vacant);
+    queue_.enqueue(controller->meta.key());
+  }
+  co_return Requeue{kLookForJobs};
 }
 
 Task<Result<void>> ControllerSync::follow_active(ControllerPtr controller,

@@ -94,7 +94,7 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
     if (!controller) memory_.erase(ObjectKey(key.view()));
     co_return Requeue{};
   }
-  const auto parts = std::make_shared<const ControllerParts>(world_, controller);
+  const Parts parts = gather(controller);
   api::ConfigStatus config = controller->status.config;
   // An object that is refused keeps nobody from the others, nor slurmctld from its files.
   Result<void> laid = co_await groundwork(parts);
@@ -123,6 +123,18 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
   if (problem && !problem->for_others) co_return fail(problem->error);
   MS_CO_CHECK(laid);
   co_return Requeue{kLookAgain};
+}
+
+ControllerSync::Parts ControllerSync::gather(const ControllerPtr& controller) {
+  Memory& memory = memory_[ObjectKey(controller->meta.key())];
+  auto parts = std::make_shared<const ControllerParts>(world_, controller, memory.vacant);
+  // One that is wanted again may have jobs by the time it is given up once more.
+  if (memory.vacant.files != parts->closed.files) memory.vacant = {};
+  std::erase_if(memory.vacant.names,
+                [&](const std::string& name) { return !parts->closed.names.contains(name); });
+  memory.closed = parts->in_force() ? parts->closed : ClosedPartitions{};
+  if (!memory.closed.names.empty()) slurm_queue_.enqueue(controller->meta.key());
+  return parts;
 }
 
 Task<Result<void>> ControllerSync::groundwork(Parts parts) {

@@ -4,8 +4,8 @@
 //   "controller"        services, configuration, StatefulSet, ServiceMonitor and status, from
 //   caches
 //                       alone; it never waits for Slurm.
-//   "controller-slurm"  asks slurmctld to take up new files, and of several slurmctld finds the one
-//                       that is active.
+//   "controller-slurm"  asks slurmctld to take up new files, sees when a closed partition is
+//                       without jobs, and of several slurmctld finds the one that is active.
 // A configuration that slurmctld would stop at, or one whose parts are not all there, is never
 // written: what runs goes on with what it has. Owned by the app; lives on the control loop.
 #pragma once
@@ -46,6 +46,8 @@ class ControllerSync {
     std::string trouble;
     TimePoint try_again;  // Not before this, after it could not be taken up.
     int failures = 0;     // To take it up, one after the other.
+    // Those of the files that slurmctld has taken up, and which of them are known to have no jobs.
+    ClosedPartitions closed, vacant;
     // Of the StatefulSet with this UID, as the API server has them: they cannot be changed.
     std::string claims_of;
     json::Value claims;
@@ -65,6 +67,8 @@ class ControllerSync {
   };
 
   void watch();
+  // The Controller's, by what is known of its partitions.
+  Parts gather(const ControllerPtr& controller);
   void watch_references();
   Task<Result<control::Requeue>> reconcile(control::Key key);
   Task<Result<void>> groundwork(Parts parts);
@@ -88,6 +92,8 @@ class ControllerSync {
   Task<Result<control::Requeue>> reconcile_slurm(control::Key key);
   Task<Result<control::Requeue>> take_up(ControllerPtr controller,
                                          std::shared_ptr<SlurmCluster> cluster);
+  Task<Result<control::Requeue>> look_at_closed(ControllerPtr controller,
+                                                std::shared_ptr<SlurmCluster> cluster);
   Task<Result<void>> follow_active(ControllerPtr controller, std::shared_ptr<SlurmCluster> cluster);
   // The label "active" on this pod and no other.
   Task<Result<void>> mark_active(ControllerPtr controller, std::string pod);
