@@ -31,6 +31,9 @@ struct Finding {
   std::string key;
   std::string message;
   std::string advice;
+  // The node or node set that the line names and no line defines: nothing is wrong once somebody
+  // brings it. Empty where the finding is another.
+  std::string undefined = {};
 
   bool operator==(const Finding&) const = default;
 };

@@ -287,9 +287,13 @@ class NodesCheck {
       const auto found = node_sets_.find(name);
       if (found == node_sets_.end()) {
         if (cluster_.nodes.contains(name)) continue;
-        findings_.error(line, "Nodes",
-                        fmt::format("{} is neither a node nor a node set", quoted(name)),
-                        "define it, or for nodes that come later use a NodeSet with a Feature");
+        findings_.add(
+            {.file = line.file,
+             .line = line.line,
+             .key = "Nodes",
+             .message = fmt::format("{} is neither a node nor a node set", quoted(name)),
+             .advice = "define it, or for nodes that come later use a NodeSet with a Feature",
+             .undefined = name});
         return;
       }
       const ConfPair* members = found->second->find("Nodes");

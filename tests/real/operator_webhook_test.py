@@ -5,7 +5,8 @@ import re
 import unittest
 import urllib.request
 
-from charts import render
+import clusters
+from charts import REPO, helm, render
 from operator_harness import (
     KEYS,
     Operator,
@@ -151,6 +152,35 @@ class OperatorWebhookTest(OperatorTest):
         self.api.patch("ConfigMap", self.ns, "other", bad)
         self.api.delete("ConfigMap", self.ns, "used")
         self.assertIn("still refers", " ".join(self.api.warnings))
+
+    def helm(self, *words: str, values: dict | None = None) -> str:
+        config = clusters.run(self.cluster, "kubeconfig").stdout.strip()
+        done = helm(*words, "--namespace", self.ns, "--kubeconfig", config, values=values)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stderr
+
+    def test_09c_the_chart_may_have_partitions_over_its_node_sets(self):
+        """helm brings the Controller, which has the partitions, before the NodeSets."""
+        both = {"enabled": True, "nodesets": ["cpu", "gpu"]}
+        values = {
+            "nodesets": {"cpu": {"replicas": 0}, "gpu": {"replicas": 0}},
+            "partitions": {"both": both},
+        }
+        told = self.helm("install", "slurm", str(REPO / "charts" / "slurm"), values=values)
+        self.assertRegex(told, r"extraConf: there is no node or NodeSet \W+cpu\W+ yet")
+        line = "PartitionName=both Nodes=cpu,gpu"
+        self.wait_for("ConfigMap", "slurm-config", lambda one: line in one["data"]["slurm.conf"])
+        self.wait_for("StatefulSet", "slurm-controller")
+        # And so an upgrade brings a new one.
+        values["nodesets"]["new"] = {"replicas": 0}
+        both["nodesets"].append("new")
+        self.helm("upgrade", "slurm", str(REPO / "charts" / "slurm"), values=values)
+        self.wait_for(
+            "ConfigMap",
+            "slurm-config",
+            lambda one: line + ",new" in one["data"]["slurm.conf"],
+        )
+        self.helm("uninstall", "slurm")
 
     def test_39_controllers(self):
         self.refused(controller(self.ns, clusterName="x" * 41), "clusterName")

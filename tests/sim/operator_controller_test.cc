@@ -59,6 +59,46 @@ TEST_F(ControllerSyncTest, WritesNoConfigurationWhilePartOfItIsMissing) {
             "slurm");
 }
 
+TEST_F(ControllerSyncTest, StartsSlurmctldOnceTheNodeSetsOfItsPartitionsAreThere) {
+  add_controller(", extraConf: 'PartitionName=p Nodes=cpu,gpu'");
+  start();
+  EXPECT_THAT(condition("Degraded"), HasSubstr("True MissingReference: "));
+  EXPECT_THAT(condition("Degraded"), HasSubstr("no node or NodeSet \"cpu\" yet"));
+  EXPECT_FALSE(kube_.find(kube::ConfigMap::kResource, "hpc", "slurm-config"));
+  const auto add_nodeset = [&](std::string_view name) {
+    add(fmt::format(R"({{apiVersion: slinky.slurm.net/v1beta1, kind: NodeSet,
+        metadata: {{name: {}, namespace: hpc}}, spec: {{controllerRef: {{name: slurm}}}}}})",
+                    name));
+    executor_.advance(seconds(2));
+  };
+  add_nodeset("cpu");
+  EXPECT_THAT(condition("Degraded"), HasSubstr("no node or NodeSet \"gpu\" yet"));
+  add_nodeset("gpu");
+  EXPECT_THAT(condition("Degraded"), HasSubstr("False"));
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=p Nodes=cpu,gpu\n"));
+  roll_out();
+  // One that runs keeps what it has.
+  const std::string before = slurm_conf();
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: 'PartitionName=p Nodes=new'}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(condition("Degraded"), HasSubstr("NodeSet \"new\" yet"));
+  EXPECT_EQ(slurm_conf(), before);
+  EXPECT_EQ(config("state"), "Applied");
+}
+
+TEST_F(ControllerSyncTest, ComplainsOfNothingThatComesRightAfterTheController) {
+  add_controller(", extraConf: 'PartitionName=p Nodes=gpu'");
+  world_.emplace(manager_, slurm_wire_, OperatorOptions{});
+  sync_.emplace(*world_);
+  life_.spawn(manager_.run());
+  executor_.advance(milliseconds(500));
+  add(R"({apiVersion: slinky.slurm.net/v1beta1, kind: NodeSet, metadata: {name: gpu, namespace: hpc},
+          spec: {controllerRef: {name: slurm}}})");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=p Nodes=gpu\n"));
+  EXPECT_EQ(events("SyncFailed"), 0);
+}
+
 TEST_F(ControllerSyncTest, LeavesWhatRunsAloneWhereSlurmctldWouldStop) {
   add_controller();
   start();

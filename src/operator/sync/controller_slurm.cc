@@ -137,7 +137,8 @@ Task<Result<Requeue>> ControllerSync::look_at_closed(ControllerPtr controller,
   ClosedPartitions vacant{closed.files, {}};
   const slurm::Partitions partitions(cluster->client());
   for (const std::string& name : closed.names) {
-    if (cluster->jobs_naming(name).value_or(1) > 0) continue;
+    const auto jobs = cluster->jobs_naming(name);
+    if (!jobs || jobs->all > 0) continue;
     const auto now = co_await partitions.get(name);
     if (!now && now.error().code() != Code::kNotFound) co_return fail(now.error());
     if (!now || now->is_closed()) vacant.names.insert(name);

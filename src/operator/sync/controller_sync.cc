@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/names.h"
+#include "base/text.h"
 #include "control/object_meta.h"
 #include "operator/build/config_change.h"
 #include "operator/build/jwks.h"
@@ -67,6 +68,22 @@ std::string live_restart(const ControllerParts& parts) {
   return build::restart_hash(files);
 }
 
+// A partition over a NodeSet that is not there yet.
+std::string told_of_later(const slurm::Finding& finding) {
+  return fmt::format("{}:{}: {}: there is no node or NodeSet {} yet", finding.file, finding.line,
+                     finding.key, quoted(finding.undefined));
+}
+
+std::string shown(const std::vector<slurm::Finding>& findings,
+                  std::string (*tell)(const slurm::Finding&)) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(findings.size(), kShownFindings); ++i) {
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", tell(findings[i]));
+  }
+  if (findings.size() <= kShownFindings) return text;
+  return text + fmt::format("; and {} more", findings.size() - kShownFindings);
+}
+
 // Whether `whole` says all that `part` says; it may say more, as the API server's defaults do.
 bool is_within(const json::Value& part, const json::Value& whole) {
   if (part.is_array()) {
@@ -99,11 +116,11 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
   // An object that is refused keeps nobody from the others, nor slurmctld from its files.
   Result<void> laid = co_await groundwork(parts);
   std::optional<Problem> problem = check(*parts);
+  if (const auto wait = time_to_gather(*parts)) {
+    MS_CO_CHECK(laid);
+    co_return Requeue{*wait};
+  }
   if (!problem) {
-    if (const auto wait = time_to_gather(*parts)) {
-      MS_CO_CHECK(laid);
-      co_return Requeue{*wait};
-    }
     std::optional<ConfigPlan> plan;
     keep_first(laid, co_await keep(parts, &plan));
     if (plan) config = plan->status;
@@ -145,7 +162,7 @@ Task<Result<void>> ControllerSync::groundwork(Parts parts) {
 }
 
 // NodeSets and RestApi of an installation come right after their Controller. A slurmctld that was
-// started in between would have to restart for them.
+// started in between would have to restart for them, and whoever named them would be told in vain.
 std::optional<Duration> ControllerSync::time_to_gather(const ControllerParts& parts) {
   constexpr Duration kGather = seconds(1);
   if (parts.stateful_set || parts.config) return std::nullopt;
@@ -188,8 +205,6 @@ std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerPar
     return Problem{"MissingReference",
                    Error(Code::kNotFound, fmt::format("{}", fmt::join(parts.missing, "; "))), true};
   }
-  std::string errors;
-  std::size_t count = 0;
   std::vector<slurm::Finding> findings =
       slurm::lint({parts.files.begin(), parts.files.end()}, {.max_bytes = kMostBytes});
   if (auto mixed = build::mixed_privilege(parts.inputs.conf)) {
@@ -199,13 +214,15 @@ std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerPar
   if (parts.jwks && jwks != parts.files.end()) {
     if (auto wrong = build::check_jwks(jwks->second)) findings.push_back(*std::move(wrong));
   }
-  for (const slurm::Finding& finding : findings) {
-    if (finding.severity != slurm::Severity::kError || ++count > kShownFindings) continue;
-    errors += fmt::format("{}{}", errors.empty() ? "" : "; ", slurm::to_string(finding));
+  std::erase_if(findings, [](const auto& one) { return one.severity != slurm::Severity::kError; });
+  if (findings.empty()) return std::nullopt;
+  const bool only_later = std::all_of(findings.begin(), findings.end(),
+                                      [](const auto& one) { return !one.undefined.empty(); });
+  if (only_later) {
+    return Problem{"MissingReference", Error(Code::kNotFound, shown(findings, told_of_later)),
+                   true};
   }
-  if (count == 0) return std::nullopt;
-  if (count > kShownFindings) errors += fmt::format("; and {} more", count - kShownFindings);
-  return Problem{kRejectedReason, Error(Code::kInvalid, errors), true};
+  return Problem{kRejectedReason, Error(Code::kInvalid, shown(findings, slurm::to_string)), true};
 }
 
 ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {

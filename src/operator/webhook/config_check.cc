@@ -146,15 +146,32 @@ Identity identity_of(const Finding& finding) {
   return {finding.file, finding.key, finding.message};
 }
 
+// A chart brings the Controller before the NodeSets that its partitions name, and the operator
+// hands on no file that names one which is not there. So only who takes a name away is to blame.
+bool may_come_later(const Finding& finding, const api::NodeSet* changed) {
+  if (finding.undefined.empty()) return false;
+  return changed == nullptr || changed->slurm_name() != finding.undefined;
+}
+
+std::string told_of_later(const Placed& each) {
+  return fmt::format(
+      "{}{}there is no node or NodeSet {} yet{}; the configuration stays as it is until it is "
+      "there",
+      each.field, each.field.empty() ? "" : ": ", quoted(each.finding.undefined), each.hint);
+}
+
+// `changed`: the NodeSet as it was, where one changes.
 api::Findings judge(const std::vector<Placed>& after, const std::vector<Placed>& before,
-                    const std::string& whole) {
+                    const std::string& whole, const api::NodeSet* changed = nullptr) {
   std::set<Identity> known;
   for (const Placed& each : before) known.insert(identity_of(each.finding));
   api::Findings findings;
   for (const Placed& each : after) {
-    const std::string text = slurm::to_string(each.finding) + each.hint;
+    const bool later = may_come_later(each.finding, changed);
+    const std::string text =
+        later ? told_of_later(each) : slurm::to_string(each.finding) + each.hint;
     const bool is_error = each.finding.severity == Severity::kError;
-    if (is_error && !known.contains(identity_of(each.finding))) {
+    if (is_error && !later && !known.contains(identity_of(each.finding))) {
       findings.problems.push_back({each.field.empty() ? whole : each.field, text});
     } else if ((is_error || !each.field.empty()) && findings.warnings.size() < kMostWarnings) {
       // Complaints about our own lines would only puzzle.
@@ -189,7 +206,8 @@ api::Findings check_config(ConfigSubject subject, const ConfigVersion& after,
                            const ConfigVersion* before) {
   return judge(lint(subject, after),
                before == nullptr ? std::vector<Placed>() : lint(subject, *before),
-               subject == ConfigSubject::kConfigMap ? "data" : "spec");
+               subject == ConfigSubject::kConfigMap ? "data" : "spec",
+               before == nullptr ? nullptr : before->nodeset);
 }
 
 api::Findings check_slurmdbd(const api::Accounting& after, const api::Accounting* before) {

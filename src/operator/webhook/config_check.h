@@ -5,7 +5,8 @@
 // user's ConfigMaps hold.
 //
 // What was wrong before a change is no reason to refuse it: it becomes a warning. So an object that
-// was taken over, or that an older linter let through, can still be edited and repaired.
+// was taken over, or that an older linter let through, can still be edited and repaired. A name of
+// nodes that nobody has defined yet is a warning, too: objects come one after the other.
 #pragma once
 
 #include <string>

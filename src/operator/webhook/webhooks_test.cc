@@ -248,6 +248,36 @@ TEST_F(Webhooks, WhatIsOddIsAllowedWithAWarning) {
   EXPECT_THAT(warnings(early), ElementsAre(HasSubstr("no Controller \"main\" yet")));
 }
 
+TEST_F(Webhooks, APartitionMayComeBeforeTheNodeSetsThatItNames) {
+  const Value controller =
+      object("Controller", R"({"spec":{"extraConf":"PartitionName=p Default=YES Nodes=cpu,gpu"}})");
+  const Value first = ask(controller);
+  EXPECT_TRUE(allowed(first));
+  EXPECT_THAT(warnings(first),
+              ElementsAre(AllOf(HasSubstr("spec.extraConf: "), HasSubstr("NodeSet \"cpu\" yet"),
+                                HasSubstr("stays as it is"))));
+  EXPECT_TRUE(allowed(ask(controller, object("Controller"))));
+  put(controller);
+  const auto nodeset = [](std::string_view name) {
+    return object("NodeSet", fmt::format(R"({{"metadata":{{"name":"{}"}},
+                                 "spec":{{"partition":{{"enabled":false}}}}}})",
+                                         name));
+  };
+  const Value second = ask(nodeset("cpu"));
+  EXPECT_TRUE(allowed(second));
+  EXPECT_THAT(warnings(second), ElementsAre(HasSubstr("NodeSet \"gpu\" yet")));
+  put(nodeset("cpu"));
+  const Value third = ask(nodeset("gpu"));
+  EXPECT_TRUE(allowed(third));
+  EXPECT_THAT(warnings(third), IsEmpty());
+  // Who takes away what a partition needs is refused.
+  put(nodeset("gpu"));
+  const Value renamed = json::apply_merge_patch(
+      nodeset("gpu"), parsed(R"({"spec":{"template":{"spec":{"hostname":"new-"}}}})"));
+  EXPECT_THAT(causes(ask(renamed, nodeset("gpu"))),
+              ElementsAre(HasSubstr("\"gpu\" is neither a node nor a node set")));
+}
+
 TEST_F(Webhooks, ABrokenLineIsNamedInTheFileAndInTheField) {
   const Value response =
       ask(object("Controller", R"({"spec":{"extraConf":"KillWait=30\nKilWait=5\n"}})"));
