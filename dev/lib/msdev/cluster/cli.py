@@ -102,12 +102,16 @@ def _down(options) -> None:
 
 
 def _status(options) -> int:
-    names = [options.chosen] if options.chosen else registry.names()
-    if not names:
+    if options.chosen:
+        found = [registry.existing(options.chosen)]
+    else:
+        # One that ends meanwhile is none.
+        found = [cluster for cluster in map(registry.find, registry.names()) if cluster]
+    if not found:
         say("There is no cluster.")
     bad = 0
-    for name in names:
-        cluster = registry.existing(name)
+    for cluster in found:
+        name = cluster.name
         good = registry.from_this_boot(cluster) and up.runs(cluster)
         bad += not good
         say(f"{name}: {'runs' if good else 'needs repair: dev/cluster --name ' + name + ' up'}")

@@ -53,9 +53,7 @@ def existing(name: str) -> Cluster:
 
 
 def names() -> list[str]:
-    if not CLUSTERS.is_dir():
-        return []
-    return sorted(f.name for f in CLUSTERS.iterdir() if _read(f) is not None)
+    return sorted(_records())
 
 
 def from_this_boot(cluster: Cluster) -> bool:
@@ -64,7 +62,7 @@ def from_this_boot(cluster: Cluster) -> bool:
 
 def create(name: str, node_count: int, feature_gates: dict[str, bool], audit: bool) -> Cluster:
     with locked(STATE / "locks" / "clusters.lock"):
-        taken = {_read(CLUSTERS / other)["index"] for other in names()}
+        taken = {record["index"] for record in _records().values()}
         free = (i for i in range(MAX_CLUSTERS) if i not in taken)
         for index in free:
             cluster = Cluster(name, index, node_count, feature_gates, audit)
@@ -99,6 +97,14 @@ def save(cluster: Cluster) -> None:
 
 def forget(cluster: Cluster) -> None:
     (cluster.folder / "cluster.json").unlink(missing_ok=True)
+
+
+def _records() -> dict[str, dict]:
+    """By name. Each is read once: it may be gone at a second look, for others end their clusters."""
+    if not CLUSTERS.is_dir():
+        return {}
+    found = {folder.name: _read(folder) for folder in CLUSTERS.iterdir()}
+    return {name: record for name, record in found.items() if record is not None}
 
 
 def _read(folder: Path) -> dict | None:
