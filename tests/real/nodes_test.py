@@ -171,6 +171,16 @@ class TwoNodes(unittest.TestCase):
             answer = eventually(lambda: in_pod(one, "get", f"http://{other}:8080"))
             self.assertEqual(answer.split()[0], other)
 
+    def test_a_service_answers_pods_on_the_node_of_its_own(self):
+        apply(NAME, pod("beside-a", NODES[0]))
+        wait_ready("beside-a")
+        answer = eventually(lambda: in_pod("beside-a", "get", "http://a:8080"))
+        self.assertEqual(answer.split()[0], "a")
+        switch = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+        for node in ("1", "2"):
+            said = run(NAME, "node-exec", node, "sh", "-c", f"[ ! -e {switch} ] || cat {switch}")
+            self.assertIn(said.stdout.strip(), ("", "1"))
+
     def test_an_unknown_name_fails_at_once(self):
         done = run(NAME, "kubectl", "exec", "a", "--", "/pod", "resolve", "x.invalid", check=False)
         self.assertIn("no such host", done.stderr)

@@ -14,12 +14,18 @@ from ..console import Failure
 from .layout import Cluster, Place
 
 NETNS_MAGIC = os.stat("/proc/self/ns/net").st_dev
+MODPROBE = "/sbin/modprobe"
+OF_BRIDGES = Path("/proc/sys/net/bridge")  # There while br_netfilter is.
 
 
 def ensure(cluster: Cluster) -> None:
+    if cluster.nodes:
+        _ensure_bridge_netfilter()
     _ensure_bridge(cluster)
     for place in [cluster.control_plane, *cluster.nodes]:
         _ensure_place(place)
+    for node in cluster.nodes:
+        _show_bridged_packets(node)
     for place in [cluster.control_plane, *cluster.nodes]:
         _ip(_routes_from(place), place)
     _ip(_routes_from(None, cluster))
@@ -45,6 +51,30 @@ def remove(cluster: Cluster) -> None:
 def inside(place: Place) -> list[str]:
     """What to put before a command to run it in this place's network."""
     return ["nsenter", f"--net={place.netns}", "--"]
+
+
+def _ensure_bridge_netfilter() -> None:
+    """Debian's kernel has it as a module that nobody loads by himself. It serves the whole machine,
+    so `down` leaves it."""
+    if OF_BRIDGES.is_dir():
+        return
+    done = subprocess.run([MODPROBE, "br_netfilter"], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Failure(
+            "this kernel does not load the module br_netfilter, without which a Service does not answer "
+            f"pods on the node of its own pods: {done.stderr.strip()}\n"
+            "Run 'modprobe br_netfilter' where modules can be loaded: in a container that is its host; "
+            "after an upgrade of the kernel, restart the machine first"
+        )
+
+
+def _show_bridged_packets(node: Place) -> None:
+    """To netfilter. What a Service's pod answers to a pod on its own node crosses only the bridge of
+    both, and its address is translated back only if kube-proxy's rules see it there."""
+    files = " ".join(f"{OF_BRIDGES}/bridge-nf-call-{kind}" for kind in ("iptables", "ip6tables"))
+    # Kernels before 5.3 have no such switch for each namespace, and any may lack IPv6.
+    show = f'for file in {files}; do [ ! -e "$file" ] || echo 1 > "$file"; done'
+    subprocess.run([*inside(node), "sh", "-c", show], check=True)
 
 
 def _ensure_bridge(cluster: Cluster) -> None:
