@@ -1,7 +1,9 @@
 """The control groups that hold a cluster's pods: /mscl-NAME/nN in every hierarchy.
 
 On cgroup v1 each controller is a hierarchy of its own, and a new cpuset is unusable until it is
-told its CPUs. On v2 there is one, in which a parent must hand its controllers down.
+told its CPUs. On v2 there is one, in which a parent must hand its controllers down. The root group
+goes on doing so when the cluster is gone: the kernel takes a controller away from groups that use it
+themselves without a word, so nobody can see whether another relies on it by now.
 """
 
 import os
