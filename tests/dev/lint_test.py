@@ -74,6 +74,12 @@ auto f = [](Stream* s) -> Task<Result<void>> { co_return {}; };
         self.assertEqual(lint.check_sizes(self.file("src/net/a.cc", "\n" * 600)), [])
         self.assertEqual(len(lint.check_sizes(self.file("src/net/a.cc", "\n" * 601))), 1)
 
+    def test_so_is_a_script_without_an_ending(self):
+        for first in ("#!/usr/bin/python3", "#!/bin/bash"):
+            long = self.file("dev/script", first + "\n" * 601)
+            self.assertEqual(len(lint.check_sizes(long)), 1, first)
+        self.assertEqual(lint.check_sizes(self.file("LICENSE", "\n" * 601)), [])
+
     def test_a_registry_that_exists_is_found(self):
         for host in ("ghcr" + ".io", "k8s.gcr" + ".io", "registry.k8s" + ".io"):
             found = lint.check_hosts(self.file("charts/a.yaml", f"a: b\nimage: {host}/a/b:1\n"))

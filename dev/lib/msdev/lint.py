@@ -88,8 +88,9 @@ def check_scripts(files):
 
 def check_sizes(files):
     found = []
+    scripts = {*python(files), *shell(files)}  # Many have no ending.
     for file in files:
-        if file.suffix in SOURCE_ENDINGS:
+        if file.suffix in SOURCE_ENDINGS or file in scripts:
             lines = file.read_bytes().count(b"\n")
             if lines > LONGEST_FILE:
                 found.append(
