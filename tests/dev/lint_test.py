@@ -6,11 +6,12 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev import coroutines, includes, lint  # noqa: E402
+from msdev import cache, coroutines, includes, lint  # noqa: E402
 from msdev.console import Failure  # noqa: E402
 
 
@@ -24,6 +25,7 @@ class Scratch(unittest.TestCase):
         for module in (coroutines, includes, lint):
             self.addCleanup(setattr, module, "REPO", module.REPO)
             module.REPO = self.root
+        self.enterContext(mock.patch.object(cache, "CACHE", self.root / "cache"))
 
     def file(self, name: str, text: str) -> list[Path]:
         path = self.root / name
@@ -120,6 +122,63 @@ class Formatting(Scratch):
     def test_what_cannot_be_formatted_is_a_message_and_not_a_trace(self):
         with self.assertRaisesRegex(Failure, "formatting Python failed .* Read .*format.log"):
             self.fix(self.file("a.py", "a = (\n"))
+
+
+STYLE = "BasedOnStyle: Google\nIncludeBlocks: Preserve\n"
+
+
+class FormatFindings(Scratch):
+    def setUp(self):
+        super().setUp()
+        self.style = self.file(".clang-format", STYLE)
+        self.asked: list[str] = []
+        output_of = lint.output_of
+
+        def noted(argv):
+            self.asked += [str(word) for word in argv]
+            return output_of(argv)
+
+        self.enterContext(mock.patch.object(lint, "output_of", noted))
+
+    def check(self, files) -> str:
+        """What it finds; `asked` is then what the formatters were called with."""
+        self.asked.clear()
+        return "\n".join(lint.check_format(files + self.style))
+
+    def times_looked_at(self, file: list[Path]) -> int:
+        return self.asked.count(str(file[0]))
+
+    def test_they_say_where_and_in_python_what(self):
+        found = self.check(self.file("a.cc", "int  a ;\n") + self.file("a.py", "b = 1\na  = 2\n"))
+        self.assertRegex(found, r"a\.cc:1:4: error: code should be clang-formatted")
+        self.assertIn("\n-a  = 2\n+a = 2", found)
+
+    def test_what_is_no_python_at_all_is_one(self):
+        self.assertIn("cannot format", self.check(self.file("a.py", "a = (\n")))
+
+    def test_a_file_that_was_good_is_not_looked_at_again_until_it_changes(self):
+        file = self.file("a.cc", "int a;\n")
+        self.assertEqual(self.check(file), "")
+        self.assertEqual(self.times_looked_at(file), 1)
+        self.assertEqual(self.check(file), "")
+        self.assertEqual(self.times_looked_at(file), 0)
+        self.assertIn("a.cc:1:4", self.check(self.file("a.cc", "int  b;\n")))
+
+    def test_a_bad_one_is_found_every_time(self):
+        file = self.file("a.cc", "int  a;\n")
+        self.assertIn("a.cc:1:4", self.check(file))
+        self.assertIn("a.cc:1:4", self.check(file))
+
+    def test_another_style_or_another_name_is_another_question(self):
+        text = '#include "z.h"\n#include "b.h"\n\nstruct A {\n  int a;\n};\n'
+        self.assertEqual(self.check(self.file("z.cc", text)), "")
+        self.assertIn("a.cc:1:", self.check(self.file("a.cc", text)))
+        self.file(".clang-format", STYLE + "IndentWidth: 8\n")
+        self.assertIn("z.cc:4:", self.check([self.root / "z.cc"]))
+
+    def test_python_that_was_good_is_not_shown_differences_of(self):
+        self.assertEqual(self.check(self.file("a.py", "a = 1\n")), "")
+        self.assertNotIn("--diff", self.asked)
 
 
 if __name__ == "__main__":

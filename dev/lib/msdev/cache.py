@@ -74,6 +74,17 @@ def cached(name: str, key: str, build: Callable[[Path], None]) -> Path:
     return entry
 
 
+def is_known(kind: str, key: str) -> bool:
+    """Whether `remember` was told this, by whichever checkout."""
+    return (CACHE / kind / key).exists()
+
+
+def remember(kind: str, key: str) -> None:
+    """That what has this digest was found good, so that nobody looks at it again."""
+    (CACHE / kind).mkdir(parents=True, exist_ok=True)
+    (CACHE / kind / key).touch()
+
+
 def _forget_old(folder: Path) -> None:
     """Keeps the few that were used last, so that a cluster running from an earlier checkout keeps its binaries."""
     entries = sorted(folder.iterdir(), key=lambda entry: entry.stat().st_mtime, reverse=True)

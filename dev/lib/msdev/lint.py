@@ -1,9 +1,12 @@
 """The checks behind dev/lint. Each is a function from the project's files to a list of findings."""
 
+import os
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from .cache import digest, is_known, remember
 from .console import Failure, Steps, run, say
 from .coroutines import check_coroutines
 from .golang import formatter
@@ -20,6 +23,8 @@ HOSTS = re.compile(
     r"|deb\.debian\.org|proxy\.golang\.org|pypi\.org)\b"
 )
 PYTHON = re.compile(r"^#!.*\bpython3?\b")
+CLANG_FORMAT, BLACK = "clang-format-16", ["black", "-l", "100"]
+BATCH = 20  # Files for one clang-format, which takes longer to start than to read one.
 
 
 def tracked() -> list[Path]:
@@ -65,9 +70,41 @@ def output_of(argv) -> list[str]:
 
 
 def check_format(files):
-    found = output_of(["clang-format-16", "--dry-run", "--Werror", *cpp(files)])
-    found += output_of(["black", "--check", "--quiet", "-l", "100", "--diff", *python(files)])
+    found = clang_format_findings(files) + black_findings(python(files))
     return found + [f"{line}: not gofmt'ed" for line in gofmt_findings(go(files))]
+
+
+def clang_format_findings(files) -> list[str]:
+    """Of those that were not found good before, as they are, by this clang-format and this style."""
+    version = subprocess.run(
+        [CLANG_FORMAT, "--version"], check=True, capture_output=True, text=True
+    )
+    styles = [f for f in files if f.name == ".clang-format"]
+    common = digest(version.stdout, *(x for f in styles for x in (str(f.relative_to(REPO)), f)))
+    # The name counts too: it says which include is a file's own and comes first.
+    keys = {f: digest(common, str(f.relative_to(REPO)), f) for f in cpp(files)}
+    unknown = [f for f, key in keys.items() if not is_known("clang-format", key)]
+
+    def look_at(batch: list[Path]) -> list[str]:
+        found = output_of([CLANG_FORMAT, "--dry-run", "--Werror", *batch])
+        for file in [] if found else batch:
+            remember("clang-format", keys[file])
+        return found
+
+    batches = [unknown[i : i + BATCH] for i in range(0, len(unknown), BATCH)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [line for lines in pool.map(look_at, batches) for line in lines]
+
+
+def black_findings(files) -> list[str]:
+    """What it would change. It knows which files it found good before, but not when it is to show
+    differences: so those are asked for only where there are any."""
+    said = "\n".join(output_of([*BLACK, "--check", *files])) if files else ""
+    if not said:
+        return []
+    named = [f for f in files if f" {f}" in said]
+    shown = output_of([*BLACK, "--check", "--quiet", "--diff", *(named or files)])
+    return shown or said.splitlines()
 
 
 def gofmt_findings(files) -> list[str]:
@@ -126,8 +163,8 @@ CHECKS = {
 def fix(files) -> None:
     log = REPO / "build" / "log" / "format.log"
     formatters = {
-        "C++": (cpp(files), lambda: ["clang-format-16", "-i"]),
-        "Python": (python(files), lambda: ["black", "--quiet", "-l", "100"]),
+        "C++": (cpp(files), lambda: [CLANG_FORMAT, "-i"]),
+        "Python": (python(files), lambda: [*BLACK, "--quiet"]),
         "Go": (go(files), lambda: [formatter(go(files)), "-w"]),
     }
     steps = Steps(len(formatters))

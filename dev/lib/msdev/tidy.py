@@ -15,10 +15,10 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from .cache import cached, digest
+from .cache import cached, digest, is_known, remember
 from .console import run, say
 from .includes import INCLUDE
-from .paths import CACHE, LOGS, REPO
+from .paths import LOGS, REPO
 
 PLUGIN = REPO / "dev" / "tidy" / "own_code.cc"
 PACKAGES = REPO / "dev" / "packages"
@@ -52,8 +52,8 @@ def check_tidy(files) -> list[str]:
     commands = [c for c in commands if Path(c["file"]) in known]
     texts = Texts(REPO)
     common = digest(REPO / ".clang-tidy", PLUGIN, TEST_CHECKS, _versions())
-    stamps = {c["file"]: CACHE / "tidy" / texts.key(c, common) for c in commands}
-    unknown = [Path(file) for file, stamp in stamps.items() if not stamp.exists()]
+    keys = {c["file"]: texts.key(c, common) for c in commands}
+    unknown = [Path(file) for file, key in keys.items() if not is_known("tidy", key)]
     if not unknown:
         return []
     own_code = plugin()
@@ -63,10 +63,8 @@ def check_tidy(files) -> list[str]:
 
     def one(file: Path) -> list[str]:
         found = tidy(build, own_code, file)
-        stamp = stamps[str(file)]
         if not found:
-            stamp.parent.mkdir(parents=True, exist_ok=True)
-            stamp.touch()
+            remember("tidy", keys[str(file)])
         done[0] += 1
         if done[0] % 20 == 0:
             say(f"    clang-tidy: {done[0]} of {len(unknown)} files")
