@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import sys
 import tempfile
 import unittest
@@ -11,7 +12,7 @@ from unittest import mock
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev import cache, coroutines, includes, lint  # noqa: E402
+from msdev import cache, coroutines, debian, golang, includes, lint  # noqa: E402
 from msdev.console import Failure  # noqa: E402
 
 
@@ -179,6 +180,35 @@ class FormatFindings(Scratch):
     def test_python_that_was_good_is_not_shown_differences_of(self):
         self.assertEqual(self.check(self.file("a.py", "a = 1\n")), "")
         self.assertNotIn("--diff", self.asked)
+
+
+class WithoutGo(Scratch):
+    """Neither root nor a Go: Debian's cannot be unpacked."""
+
+    def setUp(self):
+        super().setUp()
+        self.file("go.mod", "module x\n\ngo 1.25.0\n")
+        self.go = self.file("main.go", "package   main\n")
+        self.enterContext(mock.patch.object(golang.shutil, "which", return_value=None))
+        self.enterContext(mock.patch.object(os, "geteuid", return_value=1000))
+
+    def said(self, what) -> str:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            self.assertFalse(what(self.go))
+        return said.getvalue()
+
+    def test_gofmt_is_left_out_and_lint_says_so(self):
+        self.assertIn("gofmt is left out", self.said(lint.check_format))
+
+    def test_formatting_says_so_too(self):
+        self.assertRegex(self.said(lint.fix), r"(?s)1 files of Go.*gofmt is left out.*\[done")
+        self.assertEqual(self.go[0].read_text(), "package   main\n")
+
+    def test_one_that_root_unpacked_for_this_user_is_taken(self):
+        key = debian._key(["golang-1.25-go", "golang-1.25-src"])
+        (cache.CACHE / "debian-golang" / key).mkdir(parents=True)
+        self.assertEqual(golang.formatter(self.go).name, "gofmt")
 
 
 if __name__ == "__main__":

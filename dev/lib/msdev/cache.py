@@ -74,6 +74,10 @@ def cached(name: str, key: str, build: Callable[[Path], None]) -> Path:
     return entry
 
 
+def is_cached(name: str, key: str) -> bool:
+    return (CACHE / name / key).is_dir()
+
+
 def is_known(kind: str, key: str) -> bool:
     """Whether `remember` was told this, by whichever checkout."""
     return (CACHE / kind / key).exists()

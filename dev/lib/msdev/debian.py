@@ -8,7 +8,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from .cache import cached, digest
+from .cache import cached, digest, is_cached
 from .console import Failure, run
 from .paths import LOGS
 
@@ -17,8 +17,17 @@ SUITES = ("testing", "unstable")
 
 
 def unpacked(name: str, packages: list[str]) -> Path:
-    """A folder like / with the files of these packages; `versions` in it says what they are."""
-    return cached(f"debian-{name}", digest(*packages, *SUITES), lambda f: _unpack(f, packages))
+    """A folder like / with the files of these packages; `versions` in it says what they are. Only root
+    can make it."""
+    return cached(f"debian-{name}", _key(packages), lambda f: _unpack(f, packages))
+
+
+def is_unpacked(name: str, packages: list[str]) -> bool:
+    return is_cached(f"debian-{name}", _key(packages))
+
+
+def _key(packages: list[str]) -> str:
+    return digest(*packages, *SUITES)
 
 
 def _unpack(folder: Path, packages: list[str]) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .cache import cached, digest
 from .console import run
-from .debian import unpacked
+from .debian import is_unpacked, unpacked
 from .paths import LOGS, REPO
 
 # Static programs without the paths of this checkout in them, so that any checkout can share them, and
@@ -23,18 +23,19 @@ FLAGS = ["-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"]
 
 def go_for(module: Path) -> Path:
     """The go command that can build this module."""
-    wanted = _wanted(module)
-    own = shutil.which("go")
-    if own and os.environ.get("MAINSPRING_GO") != "debian" and _version(Path(own)) >= wanted:
-        return Path(own)
-    release = f"{wanted[0]}.{wanted[1]}"
-    root = unpacked("golang", [f"golang-{release}-go", f"golang-{release}-src"])
-    return root / "usr/lib" / f"go-{release}" / "bin" / "go"
+    if own := _own(module):
+        return own
+    release = _release(module)
+    return unpacked("golang", _packages(release)) / "usr/lib" / f"go-{release}" / "bin" / "go"
 
 
-def formatter(files: list[Path]) -> Path:
-    """The gofmt of the toolchain that builds the module of these files."""
+def formatter(files: list[Path]) -> Path | None:
+    """The gofmt of the toolchain that builds the module of these files. None: there is none yet, and
+    who asks is not root, who alone can unpack Debian's."""
     module = next(folder for folder in files[0].parents if (folder / "go.mod").exists())
+    there = _own(module) or is_unpacked("golang", _packages(_release(module)))
+    if not there and os.geteuid() != 0:
+        return None
     return go_for(module).resolve().with_name("gofmt")
 
 
@@ -83,6 +84,22 @@ def _folder_of(source: str, module: Path, go: Path) -> Path:
         command, cwd=module, env=_environment(go), capture_output=True, text=True, check=True
     )
     return Path(answer.stdout.strip())
+
+
+def _own(module: Path) -> Path | None:
+    """The machine's, if it is new enough."""
+    own = shutil.which("go")
+    if not own or os.environ.get("MAINSPRING_GO") == "debian":
+        return None
+    return Path(own) if _version(Path(own)) >= _wanted(module) else None
+
+
+def _release(module: Path) -> str:
+    return ".".join(map(str, _wanted(module)[:2]))
+
+
+def _packages(release: str) -> list[str]:
+    return [f"golang-{release}-go", f"golang-{release}-src"]
 
 
 def _wanted(module: Path) -> tuple[int, ...]:
