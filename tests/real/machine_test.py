@@ -25,6 +25,7 @@ class WholeMachine(unittest.TestCase):
 
     def test_nothing_of_a_cluster_with_a_node_is_left(self):
         self.cluster("down")
+        self.addCleanup(self.cluster, "down")
         before = traces()
         killed_up(NAME, "up", "--nodes", "1", step="nodes:", delay=0.5)
         self.cluster("up", "--nodes", "1")
@@ -35,6 +36,7 @@ class WholeMachine(unittest.TestCase):
     def test_nothing_of_slurm_is_left(self):
         slurm = REPO / "dev" / "slurm"
         call(slurm, "down", "--name", NAME)
+        self.addCleanup(call, slurm, "down", "--name", NAME)
         before = self.of_slurm()
         call(slurm, "up", "--name", NAME, "--nodes", "1")
         call(slurm, "exec", "--name", NAME, "srun", "true")
