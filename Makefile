@@ -6,12 +6,14 @@ help:     ## this list
 	@sed -nE 's/^([a-z]+): +## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 up:       ## set everything up: a two-node Kubernetes with Slurm on it, and a job run through it
+	@dev/setup --packages-only
 	@dev/up
 
 down:     ## take down what `make up` started, leaving nothing behind
 	@dev/cluster down
 
 test:     ## set up, then run all tests (CI runs exactly this)
+	@dev/setup --packages-only
 	@dev/test
 
 build:    ## compile the release build
