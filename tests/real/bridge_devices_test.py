@@ -55,7 +55,7 @@ def cpus(node: str, cores: int) -> dict:
 
 
 class Devices(BridgeTest):
-    cluster = "bridge-dra"
+    cluster = "test-br-dra"
     slurm_flags = ("--nodes", "1", "--gpus", "2")
     config = f"deviceClasses: {{{H100}: {{driver: {H100_DRIVER}, attribute: index}}}}\n"
 

@@ -9,7 +9,7 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 class Ending(BridgeTest):
-    cluster = "bridge-ending"
+    cluster = "test-br-ending"
     slurm_lines = (
         "PreemptType=preempt/partition_prio",
         "PreemptMode=REQUEUE",

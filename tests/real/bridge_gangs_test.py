@@ -10,7 +10,7 @@ LWS = "leaderworkerset.sigs.k8s.io/"
 
 
 class Gangs(BridgeTest):
-    cluster = "bridge-gangs"
+    cluster = "test-br-gangs"
 
     @classmethod
     def install(cls):

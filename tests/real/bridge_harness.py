@@ -21,7 +21,6 @@ from operator_kube import KINDS, PATIENCE, KubeApi, eventually
 from operator_slurm import Slurm
 
 from msdev.cluster import registry  # noqa: E402  (clusters knows the way)
-from msdev.cluster.leftovers import traces  # noqa: E402
 
 KINDS |= {
     "Job": ("/apis/batch/v1", "jobs", True),
@@ -115,10 +114,9 @@ class BridgeTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.remove_all()
-        before = traces()
-        cls.addClassCleanup(lambda: cls.check_nothing_is_left(before))
-        cls.addClassCleanup(cls.remove_all)
+        clusters.reserve(cls, cls.cluster)
+        cls.remove_slurm()
+        cls.addClassCleanup(cls.remove_slurm)
         clusters.run(cls.cluster, "up", "--control-plane-only")
         conf = [word for line in SLURM_LINES + cls.slurm_lines for word in ("--conf", line)]
         dev_slurm("up", "--name", cls.cluster, "--nodes", "0", *cls.slurm_flags, *conf)
@@ -172,15 +170,8 @@ class BridgeTest(unittest.TestCase):
         return folder
 
     @classmethod
-    def remove_all(cls):
-        clusters.run(cls.cluster, "down", timeout=60)
+    def remove_slurm(cls):
         dev_slurm("down", "--name", cls.cluster)
-
-    @classmethod
-    def check_nothing_is_left(cls, before):
-        left = [trace for trace in traces() - before if cls.cluster in trace]
-        if left:
-            raise AssertionError(f"left behind: {left}")
 
     def setUp(self):
         self.ns = namespace_of(self._testMethodName)

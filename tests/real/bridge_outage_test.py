@@ -29,7 +29,7 @@ KINDS |= {
 
 
 class Outage(BridgeTest):
-    cluster = "bridge-outage"
+    cluster = "test-br-outage"
 
     @classmethod
     def write_files(cls):

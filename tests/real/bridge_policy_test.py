@@ -33,7 +33,7 @@ def make_urgent(test: BridgeTest):
 
 
 class Policy(BridgeTest):
-    cluster = "bridge-policy"
+    cluster = "test-br-policy"
     slurm_lines = ("PartitionName=first Nodes=slurm-bridge PriorityTier=9 MaxTime=UNLIMITED",)
     config = """
 identities:
@@ -302,7 +302,7 @@ priorityClasses:
 class Limits(BridgeTest):
     """Where accounting limits what users may run at once."""
 
-    cluster = "bridge-limits"
+    cluster = "test-br-limits"
     slurm_flags = ("--accounting",)
     slurm_lines = (
         "AccountingStorageEnforce=associations,limits,qos",

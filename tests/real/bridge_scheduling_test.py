@@ -20,7 +20,7 @@ COSCHEDULING = definition("scheduling.x-k8s.io", "v1alpha1", "PodGroup", "podgro
 
 
 class Scheduling(BridgeTest):
-    cluster = "bridge-sched"
+    cluster = "test-br-sched"
     slurm_lines = (
         "PartitionName=second Nodes=slurm-bridge MaxTime=UNLIMITED State=UP",
         "Licenses=matlab:2",

@@ -40,6 +40,21 @@ def apply(name: str, *objects: dict) -> None:
     kubectl(name, "apply", "-f", "-", text=text)
 
 
+def reserve(test_class, name: str) -> None:
+    """There is no cluster of this name now, and when the tests of this class are over none is left, nor
+    anything of one."""
+    run(name, "down", timeout=60)
+    footprint = Footprint(name)
+
+    def remove():
+        footprint.note()
+        run(name, "down", timeout=60)
+        if left := footprint.left():
+            raise AssertionError(f"left behind after 'down': {sorted(left)}")
+
+    test_class.addClassCleanup(remove)
+
+
 def killed_up(name: str, *up: str, step: str, delay: float) -> None:
     """Starts `up` and kills it `delay` seconds after it announced the step."""
     argv = [CLUSTER, "--name", name, *up]

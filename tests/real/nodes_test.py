@@ -140,22 +140,13 @@ class Refuser(BaseHTTPRequestHandler):
 class TwoNodes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        run(NAME, "down")
-        cls.footprint = clusters.Footprint(NAME)
-        cls.addClassCleanup(cls.remove)
+        clusters.reserve(cls, NAME)
         # Killed where the nodes just begin, and finished by the second: as if by an impatient user.
         killed_up(NAME, "up", step="waiting for the nodes", delay=0)
         run(NAME, "up")
         cls.prefix = f"10.{100 + clusters.index_of(NAME)}"
         apply(NAME, pod("a", NODES[0]), pod("b", NODES[1]), service("a"), service("b"))
         wait_ready("a", "b")
-
-    @classmethod
-    def remove(cls):
-        cls.footprint.note()
-        run(NAME, "down")
-        if left := cls.footprint.left():
-            raise AssertionError(f"left behind after 'down': {left}")
 
     def test_pods_on_two_nodes_talk_both_ways_with_their_own_addresses(self):
         address = {name: field(f"pod/{name}", ".status.podIP") for name in "ab"}

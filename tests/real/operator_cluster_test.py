@@ -21,8 +21,8 @@ class OperatorClusterTest(OperatorTest):
     cluster = "test-op-cluster"
 
     @classmethod
-    def remove_all(cls):
-        super().remove_all()
+    def remove_slurm(cls):
+        super().remove_slurm()
         dev_slurm("down", "--name", OLD)
 
     def token(self, text: str, name: str = "token"):

@@ -22,7 +22,6 @@ from operator_kubelet import FakeKubelet
 from operator_slurm import Slurm
 
 from msdev.cluster import registry  # noqa: E402  (clusters knows the way)
-from msdev.cluster.leftovers import traces  # noqa: E402
 
 PROGRAM = Path(
     os.environ.get("MAINSPRING_PROGRAM", REPO / "build" / "debug" / "src" / "app" / "mainspring")
@@ -109,10 +108,9 @@ class OperatorTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.remove_all()
-        before = traces()
-        cls.addClassCleanup(lambda: cls.check_nothing_is_left(before))
-        cls.addClassCleanup(cls.remove_all)
+        clusters.reserve(cls, cls.cluster)
+        cls.remove_slurm()
+        cls.addClassCleanup(cls.remove_slurm)
         clusters.run(cls.cluster, "up", "--control-plane-only", "--audit")
         conf = [word for line in cls.slurm_lines for word in ("--conf", line)]
         dev_slurm("up", "--name", cls.cluster, "--nodes", "0", *cls.slurm_options, *conf)
@@ -133,15 +131,8 @@ class OperatorTest(unittest.TestCase):
         """For what the operator's flags depend on."""
 
     @classmethod
-    def remove_all(cls):
-        clusters.run(cls.cluster, "down", timeout=60)
+    def remove_slurm(cls):
         dev_slurm("down", "--name", cls.cluster)
-
-    @classmethod
-    def check_nothing_is_left(cls, before):
-        left = [trace for trace in traces() - before if cls.cluster in trace]
-        if left:
-            raise AssertionError(f"left behind: {left}")
 
     @classmethod
     def install(cls):

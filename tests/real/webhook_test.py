@@ -37,8 +37,7 @@ def config_map(name: str, **data: str) -> str:
 class WebhookTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        clusters.run(NAME, "down")
-        cls.addClassCleanup(clusters.run, NAME, "down")
+        clusters.reserve(cls, NAME)
         clusters.run(NAME, "up", "--control-plane-only")
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
