@@ -50,10 +50,10 @@ class PlainSlurmTest(ClusterCase):
 
     def test_a_job_survives_a_restart_of_the_controller(self):
         job = self.slurm.slurm("sbatch", "--parsable", "-N1", "--wrap", "sleep 12").strip()
-        self.assertTrue(wait_for(lambda: self.state_of(job) == ["RUNNING"], 30))
+        self.assertTrue(wait_for(lambda: self.state_of(job) == ["RUNNING"], 30, 0.5))
         self.slurm.kubectl("-n", "slurm", "delete", "pod", "slurm-controller-0")
         self.slurm.wait_ready()
-        self.assertTrue(wait_for(lambda: self.state_of(job) == ["COMPLETED"], 60))
+        self.assertTrue(wait_for(lambda: self.state_of(job) == ["COMPLETED"], 60, 0.5, seldom=2.0))
 
     def state_of(self, job: str) -> list[str]:
         answer = json.loads(self.slurm.slurm("scontrol", "show", "job", job, "--json"))

@@ -60,7 +60,8 @@ class ManagedSlurm(ClusterClient):
             "controllers,restapis,nodesets,loginsets",
             timeout=patience + 30,
         )
-        if not wait_for(lambda: len(self.usable_nodes()) == nodes, patience, every=0.5):
+        # Each look is a kubectl and a process in a pod.
+        if not wait_for(lambda: len(self.usable_nodes()) == nodes, patience, 0.5, seldom=2.0):
             raise Failure(f"Slurm does not see {nodes} usable nodes:\n{self.slurm('sinfo', '-N')}")
 
     def usable_nodes(self) -> list[str]:

@@ -52,7 +52,7 @@ class PlainSlurm(ClusterClient):
                 *("-n", NAMESPACE, "rollout", "status", kind, f"--timeout={patience}s"),
                 timeout=patience + 30,
             )
-        if not wait_for(lambda: self._usable_nodes() == 2, patience, every=0.5):
+        if not wait_for(lambda: self._usable_nodes() == 2, patience, 0.5, seldom=2.0):
             raise Failure(f"Slurm does not see two usable nodes:\n{self.slurm('sinfo')}")
 
     def _usable_nodes(self) -> int:

@@ -86,11 +86,14 @@ class Daemon:
         self.record.unlink(missing_ok=True)
 
 
-def wait_for(condition, patience: float, every: float = 0.05) -> bool:
-    """True as soon as `condition()` is; False if it is not within `patience` seconds."""
-    end = time.monotonic() + patience
+def wait_for(condition, patience: float, every: float = 0.05, seldom: float | None = None) -> bool:
+    """True as soon as `condition()` is; False if it is not within `patience` seconds. Where a look is
+    expensive, `seldom` lets the pauses grow from `every` up to that."""
+    end, pause = time.monotonic() + patience, every
     while not condition():
-        if time.monotonic() >= end:
+        left = end - time.monotonic()
+        if left <= 0:
             return False
-        time.sleep(every)
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, seldom or every)
     return True
