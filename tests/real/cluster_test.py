@@ -1,27 +1,65 @@
 #!/usr/bin/python3
 """dev/cluster without nodes: quick, side by side, and safe to interrupt anywhere. Runs beside other
-tests; machine_test.py looks everywhere for what stays."""
+tests; machine_test.py looks everywhere for what stays.
+
+A control plane takes many seconds of processor time to start, so most of it is one story of two."""
 
 import json
+import os
 import subprocess
 import threading
-import time
 import unittest
+from pathlib import Path
 
 import clusters
-from clusters import CLUSTER, ClusterTest, killed_up, kubectl, run
+from clusters import ClusterTest, Footprint, killed_down, killed_up, kubectl, run
+from msdev.cluster import registry
 from msdev.cluster.layout import CLUSTERS
 from msdev.cluster.leftovers import processes_of
+from msdev.process import start_time
 
 ONE, TWO = "test-cp-1", "test-cp-2"
 UP = ("up", "--control-plane-only")
+# kill -9 of `up`, at the announcement of a step and somewhere within it.
+MOMENTS = (
+    ("network", 0.05),
+    ("certificates", 0.1),
+    ("control plane", 0.0),
+    ("control plane", 0.01),
+    ("control plane", 1.5),
+)
+
+
+def namespaces(name: str) -> list[str]:
+    return kubectl(name, "get", "namespaces", "-o", "jsonpath={.items[*].metadata.name}").split()
 
 
 class ControlPlaneOnly(ClusterTest):
     names = (ONE, TWO)
 
-    def test_serves_the_api_versions_that_the_bridge_needs(self):
+    def test_the_life_of_two_clusters(self):
+        """Each part finds what the one before it left."""
+        self.of_one = Footprint(ONE)
+        self.up_repairs_what_a_killed_up_left()
+        self.it_serves_the_api_versions_that_the_bridge_needs()
+        self.second_up_finds_it_running()
+        self.a_dead_component_is_started_again_and_the_data_is_kept()
+        self.a_process_that_no_record_knows_is_replaced()
+        self.two_clusters_live_side_by_side()
+        self.down_completes_what_a_killed_down_began()
+        self.the_other_one_lives_on()
+        self.two_ups_at_the_same_time_make_one_cluster_without_what_was_in_the_last()
+        self.after_a_restart_of_the_machine_it_is_made_anew()
+        self.down_ends_also_a_process_that_no_record_knows()
+
+    def up_repairs_what_a_killed_up_left(self):
+        """Each finds what the one before it left, and comes further."""
+        for step, then in MOMENTS:
+            killed_up(ONE, *UP, step=step, then=then)
         run(ONE, *UP)
+        self.assert_works(ONE)
+
+    def it_serves_the_api_versions_that_the_bridge_needs(self):
         versions = kubectl(ONE, "api-versions").split()
         self.assertIn("scheduling.k8s.io/v1alpha2", versions)
         self.assertIn("resource.k8s.io/v1", versions)
@@ -29,27 +67,59 @@ class ControlPlaneOnly(ClusterTest):
         self.assertIn("workloads.scheduling.k8s.io", kinds)
         self.assertIn("podgroups.scheduling.k8s.io", kinds)
 
-    def test_second_up_finds_it_running(self):
-        run(ONE, *UP)
+    def second_up_finds_it_running(self):
         self.assertIn("already running", run(ONE, *UP, timeout=30).stdout)
 
-    def test_two_clusters_live_side_by_side_and_end_separately(self):
+    def a_dead_component_is_started_again_and_the_data_is_kept(self):
+        kubectl(ONE, "create", "namespace", "only-in-one")
+        for component in ("etcd", "kube-apiserver"):
+            record = json.loads(self.record_of(component).read_text())
+            subprocess.run(["kill", "-KILL", str(record["pid"])], check=True)
+        self.assertEqual(run(ONE, "status", check=False).returncode, 1)
         run(ONE, *UP)
+        self.assertIn("only-in-one", namespaces(ONE))
+
+    def a_process_that_no_record_knows_is_replaced(self):
+        """As when `up` is killed between starting a daemon and writing down its pid."""
+        for component in ("etcd", "kube-controller-manager"):
+            self.record_of(component).unlink()
+        run(ONE, *UP)
+        self.assert_works(ONE)
+        records = (CLUSTERS / ONE / "run").glob("*.json")
+        known = {json.loads(record.read_text())["pid"] for record in records}
+        self.assertEqual(known, processes_of(ONE))
+
+    def two_clusters_live_side_by_side(self):
         run(TWO, *UP)
         self.assertNotEqual(clusters.index_of(ONE), clusters.index_of(TWO))
-        kubectl(ONE, "create", "namespace", "only-in-one")
-        self.assertNotIn("only-in-one", kubectl(TWO, "get", "namespaces"))
+        self.assertIn("only-in-one", namespaces(ONE))
+        self.assertNotIn("only-in-one", namespaces(TWO))
+
+    def down_completes_what_a_killed_down_began(self):
+        """Killed when some processes are gone, then when the bridge is, then when files are."""
+        bridge = Path("/sys/class/net", registry.existing(ONE).bridge)
+        pids = processes_of(ONE)
+        first = self.make_many_files(CLUSTERS / ONE / "many")
+        ended = lambda: any(start_time(pid) is None for pid in pids)  # noqa: E731
+        killed_down(ONE, ended, "a process ended")
+        killed_down(ONE, lambda: not bridge.exists(), "the bridge is gone")
+        killed_down(ONE, lambda: not first.exists(), "a file is gone")
+        self.of_one.note()
         self.down(ONE)
+        self.assertEqual(self.of_one.left(), set(), "left behind after 'down'")
+
+    def make_many_files(self, folder: Path) -> Path:
+        """So that `down` takes a while to remove them. The one that will be the first."""
+        folder.mkdir()
+        for number in range(5000):
+            (folder / str(number)).touch()
+        with os.scandir(folder) as entries:
+            return Path(next(entries).path)
+
+    def the_other_one_lives_on(self):
         self.assert_works(TWO)
 
-    def test_down_then_up_keeps_nothing(self):
-        run(ONE, *UP)
-        kubectl(ONE, "create", "namespace", "forgotten")
-        self.down(ONE)
-        run(ONE, *UP)
-        self.assertNotIn("forgotten", kubectl(ONE, "get", "namespaces"))
-
-    def test_two_ups_at_the_same_time_make_one_cluster(self):
+    def two_ups_at_the_same_time_make_one_cluster_without_what_was_in_the_last(self):
         results = []
         both = [threading.Thread(target=lambda: results.append(run(ONE, *UP))) for _ in range(2)]
         for one in both:
@@ -59,35 +129,23 @@ class ControlPlaneOnly(ClusterTest):
         self.assertEqual(len(results), 2)
         self.assertEqual(sum("already running" in r.stdout for r in results), 1)
         self.assert_works(ONE)
+        self.assertNotIn("only-in-one", namespaces(ONE))
 
-    def test_a_dead_component_is_started_again_and_the_data_is_kept(self):
-        run(ONE, *UP)
-        kubectl(ONE, "create", "namespace", "kept")
-        for component in ("etcd", "kube-apiserver"):
-            record = json.loads((CLUSTERS / ONE / "run" / f"{component}.json").read_text())
-            subprocess.run(["kill", "-KILL", str(record["pid"])], check=True)
-        self.assertEqual(run(ONE, "status", check=False).returncode, 1)
-        run(ONE, *UP)
-        self.assertIn("kept", kubectl(ONE, "get", "namespaces"))
-
-    def test_a_process_that_no_record_knows_is_replaced_or_ended(self):
-        """As when `up` is killed between starting a daemon and writing down its pid."""
-        run(ONE, *UP)
-        for component in ("etcd", "kube-controller-manager"):
-            (CLUSTERS / ONE / "run" / f"{component}.json").unlink()
-        run(ONE, *UP)
-        self.assert_works(ONE)
-        records = (CLUSTERS / ONE / "run").glob("*.json")
-        known = {json.loads(record.read_text())["pid"] for record in records}
-        self.assertEqual(known, processes_of(ONE))
-        (CLUSTERS / ONE / "run" / "kube-apiserver.json").unlink()
-
-    def test_after_a_restart_of_the_machine_it_is_made_anew(self):
-        run(ONE, *UP)
+    def after_a_restart_of_the_machine_it_is_made_anew(self):
+        kubectl(ONE, "create", "namespace", "before")
+        self.footprint.note()
         record = CLUSTERS / ONE / "cluster.json"
         record.write_text(json.dumps({**json.loads(record.read_text()), "boot_id": "earlier"}))
         self.assertIn("was restarted", run(ONE, *UP).stdout)
         self.assert_works(ONE)
+        self.assertNotIn("before", namespaces(ONE))
+
+    def down_ends_also_a_process_that_no_record_knows(self):
+        """tearDown looks for what is left."""
+        self.record_of("kube-apiserver").unlink()
+
+    def record_of(self, component: str) -> Path:
+        return CLUSTERS / ONE / "run" / f"{component}.json"
 
     def test_an_impossible_name_is_refused(self):
         done = run("Not/a-name", *UP, check=False)
@@ -96,42 +154,12 @@ class ControlPlaneOnly(ClusterTest):
 
 
 class Interrupted(ClusterTest):
-    """kill -9 of `up`, at the announcement of a step and somewhere within it."""
-
     names = (ONE,)
-    MOMENTS = (
-        ("network", 0.05),
-        ("certificates", 0.1),
-        ("control plane", 0.0),
-        ("control plane", 0.01),
-        ("control plane", 1.5),
-    )
-
-    def test_up_repairs_what_a_killed_up_left(self):
-        for step, delay in self.MOMENTS:
-            with self.subTest(step=step, delay=delay):
-                killed_up(ONE, *UP, step=step, delay=delay)
-                run(ONE, *UP)
-                self.assert_works(ONE)
-                self.down(ONE)
-                self.assert_nothing_left()
 
     def test_down_cleans_what_a_killed_up_left(self):
-        for step, delay in self.MOMENTS:
-            with self.subTest(step=step, delay=delay):
-                killed_up(ONE, *UP, step=step, delay=delay)
-                self.down(ONE)
-                self.assert_nothing_left()
-
-    def test_down_completes_what_a_killed_down_began(self):
-        for delay in (0.1, 0.2, 0.3):
-            with self.subTest(delay=delay):
-                run(ONE, *UP)
-                self.footprint.note()
-                child = subprocess.Popen([CLUSTER, "--name", ONE, "down"])
-                time.sleep(delay)
-                child.kill()
-                child.wait()
+        for step, then in MOMENTS:
+            with self.subTest(step=step, then=then):
+                killed_up(ONE, *UP, step=step, then=then)
                 self.down(ONE)
                 self.assert_nothing_left()
 

@@ -13,6 +13,7 @@ sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev.cluster import registry  # noqa: E402
 from msdev.cluster.leftovers import Footprint  # noqa: E402
+from msdev.process import wait_for  # noqa: E402
 
 CLUSTER = REPO / "dev" / "cluster"
 
@@ -55,17 +56,41 @@ def reserve(test_class, name: str) -> None:
     test_class.addClassCleanup(remove)
 
 
-def killed_up(name: str, *up: str, step: str, delay: float) -> None:
-    """Starts `up` and kills it `delay` seconds after it announced the step."""
+def killed_up(name: str, *up: str, step: str, then=0.0) -> None:
+    """Starts `up` and kills it when it has announced the step, and then so many seconds have passed, or
+    then() is true."""
     argv = [CLUSTER, "--name", name, *up]
-    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    for line in child.stdout:
-        if step in line:
-            break
-    time.sleep(delay)
-    child.kill()
-    child.wait()
-    child.stdout.close()
+    said = ""
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as child:
+        for line in child.stdout:
+            said += line
+            if step in line:
+                break
+        else:
+            raise AssertionError(f"'up' did not announce '{step}':\n{said}")
+        come = not callable(then) or wait_for(lambda: then() or child.poll() is not None, 120)
+        time.sleep(0 if callable(then) else then)
+        ended = child.poll()
+        child.kill()
+    if ended is not None or not come:
+        raise AssertionError(
+            f"'up' was not killed after '{step}' when it should have been:\n{said}"
+        )
+
+
+def killed_down(name: str, effect, what: str) -> None:
+    """Starts `down` and kills it as soon as effect() is true, which it was not before."""
+    if effect():
+        raise AssertionError(f"before 'down' already: {what}")
+    with subprocess.Popen([CLUSTER, "--name", name, "down"], stdout=subprocess.DEVNULL) as child:
+        over = lambda: child.poll() is not None  # noqa: E731
+        wait_for(lambda: effect() or over(), 60, every=0.001)
+        ended = over()
+        child.kill()
+    if ended or not effect():
+        raise AssertionError(f"'down' was not killed when this was so: {what}")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")

@@ -27,7 +27,7 @@ class WholeMachine(unittest.TestCase):
         self.cluster("down")
         self.addCleanup(self.cluster, "down")
         before = traces()
-        killed_up(NAME, "up", "--nodes", "1", step="nodes:", delay=0.5)
+        killed_up(NAME, "up", "--nodes", "1", step="nodes:", then=0.5)
         self.cluster("up", "--nodes", "1")
         self.assertNotEqual(traces(), before)
         self.cluster("down")
