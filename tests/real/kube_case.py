@@ -7,9 +7,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
-from clusters import REPO, ClusterTest, kubectl, run
+from clusters import REPO, kubectl, reserve, run
 
 PROGRAMS = REPO / "build" / "debug" / "tests"
 CONTROL = Path(__file__).with_name("cluster_control.py")
@@ -26,24 +27,27 @@ def eventually(condition, what: str, seconds: float = 60.0):
     raise AssertionError(f"waited {seconds:.0f}s in vain: {what}")
 
 
-class KubeCase(ClusterTest):
-    """Of a subclass: `names`, one cluster, which every test finds new and without nodes."""
+@unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")
+class KubeCase(unittest.TestCase):
+    """Of a subclass: `cluster`, the name of one without nodes that its tests share."""
 
-    def setUp(self):
-        super().setUp()
-        (name,) = self.names
-        run(name, "up", "--control-plane-only")
-        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.kubeconfig = run(name, "kubeconfig").stdout.strip()
-        cluster = json.loads(kubectl(name, "config", "view", "--raw", "-o", "json"))["clusters"][0]
-        ca = self.folder / "ca.crt"
-        ca.write_bytes(base64.b64decode(cluster["cluster"]["certificate-authority-data"]))
-        self.environment = {
+    cluster = ""
+
+    @classmethod
+    def setUpClass(cls):
+        reserve(cls, cls.cluster)
+        run(cls.cluster, "up", "--control-plane-only")
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
+        config = json.loads(kubectl(cls.cluster, "config", "view", "--raw", "-o", "json"))
+        server = config["clusters"][0]["cluster"]
+        ca = cls.folder / "ca.crt"
+        ca.write_bytes(base64.b64decode(server["certificate-authority-data"]))
+        cls.environment = {
             **os.environ,
-            "KUBECONFIG": self.kubeconfig,
-            "KUBE_URL": cluster["cluster"]["server"],
+            "KUBECONFIG": run(cls.cluster, "kubeconfig").stdout.strip(),
+            "KUBE_URL": server["server"],
             "KUBE_CA": str(ca),
-            "KUBE_CONTROL": f"{sys.executable} {CONTROL} {name}",
+            "KUBE_CONTROL": f"{sys.executable} {CONTROL} {cls.cluster}",
         }
 
     def start(self, *argv):

@@ -12,7 +12,7 @@ EXAMPLE = REPO / "build" / "debug" / "examples" / "about_controller"
 
 
 class KubeTest(KubeCase):
-    names = (NAME,)
+    cluster = NAME
 
     def run_cases(self, program: str):
         done = subprocess.run([PROGRAMS / program], env=self.environment, timeout=400)

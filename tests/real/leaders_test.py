@@ -14,7 +14,7 @@ NAME = "test-leaders"
 
 
 class LeadersTest(KubeCase):
-    names = (NAME,)
+    cluster = NAME
 
     def test_never_two_leaders_act(self):
         kubectl(NAME, "create", "namespace", "lead")
