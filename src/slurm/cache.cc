@@ -226,6 +226,7 @@ Task<Result<void>> Cache::State::keep(Turn* turn, Act act) {
 // Whoever was away may have been restarted, and what the others wait for is over, too: their next
 // attempts may be half a minute away by now. They have theirs at once, and wait on if it fails.
 void Cache::State::answers_again(const Turn& turn) {
+  ++recoveries;
   if (&turn != &health_turn) hurry(health_turn);
   for (Turn* other : turns()) {
     if (other == &turn || !other->pace.failing()) continue;
@@ -269,6 +270,8 @@ Freshness Cache::State::jobs_freshness() const {
                           .why = pulse.failing() ? pulse.why() : health_turn.pace.why()},
                          options.stale_after, executor.clock());
 }
+
+std::uint64_t Cache::recoveries() const { return state_->recoveries; }
 
 Cache::Cache(net::Executor& executor, Random& random, Source& source, CacheOptions options)
     : state_(std::make_unique<State>(executor, random, source, std::move(options))) {}

@@ -107,6 +107,9 @@ class Cache {
   Freshness jobs_freshness() const;
   Freshness partitions_freshness() const;
   Freshness reservations_freshness() const;
+  // How often something was answered again that had failed. Between two looks at how fresh things
+  // are both may have happened, and others' calls failed meanwhile, too.
+  std::uint64_t recoveries() const;
 
   // Those that hold resources there, as far as their records are kept up (cares_about).
   std::vector<std::shared_ptr<const Job>> jobs_on_node(std::string_view node) const;

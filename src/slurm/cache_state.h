@@ -166,6 +166,7 @@ struct Cache::State {
   Counter pushes;
 
   std::int64_t boot_time = 0;
+  std::uint64_t recoveries = 0;
   Store<Job>::IndexId by_node{}, by_comment{};
   Store<Node>::IndexId by_partition{};
   Waiters<Job> job_waiters;

@@ -1,6 +1,7 @@
 #include "operator/sync/slurm_clusters.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 #include <utility>
 
@@ -117,8 +118,8 @@ class SlurmClusters::Live final : public SlurmCluster {
   }
   const std::string& url() const { return url_; }
   slurm::ReplaceableTokens& tokens() { return *tokens_; }
-  // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail, and
-  // whenever the jobs begin or cease to be.
+  // `known` is called whenever the list of nodes begins or ceases to be fresh, or to fail, whenever
+  // the jobs begin or cease to be, and when Slurm answers again after a failure, however short.
   void start(std::function<void()> known) {
     tasks_.spawn(cache_.run());
     tasks_.spawn(watch_freshness(std::move(known)));
@@ -130,11 +131,12 @@ class SlurmClusters::Live final : public SlurmCluster {
   // What is fresh ceases to be by the mere passing of time, and what fails from the first brings no
   // list that would tell of it.
   net::Task<Result<void>> watch_freshness(std::function<void()> known) {
-    for (std::tuple seen(false, true, false);;) {
+    for (std::tuple seen(false, true, false, std::uint64_t{0});;) {
       MS_CO_CHECK(co_await net::sleep(seconds(1)));
       const slurm::Freshness now = cache_.nodes_freshness();
       const bool jobs = cache_.jobs_freshness().fresh();
-      const auto before = std::exchange(seen, {now.fresh(), now.why.empty(), jobs});
+      const auto before =
+          std::exchange(seen, {now.fresh(), now.why.empty(), jobs, cache_.recoveries()});
       if (seen != before) known();
     }
   }
