@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from .layout import Cluster
+from .processes import environment
 
 DAYS = "3650"
 
@@ -18,13 +19,12 @@ DAYS = "3650"
 def ensure(cluster: Cluster) -> None:
     cluster.pki.mkdir(parents=True, exist_ok=True)
     cluster.pki.chmod(0o700)
-    folder = cluster.pki
-    _authority(folder, "ca")
-    _authority(folder, "front-proxy-ca")
-    _signing_key(folder)
-    _certificate(folder, "apiserver", "/CN=kube-apiserver", names=_api_names(cluster))
-    _certificate(folder, "apiserver-kubelet", "/O=system:masters/CN=kube-apiserver-kubelet")
-    _certificate(folder, "front-proxy", "/CN=front-proxy-client", authority="front-proxy-ca")
+    _authority(cluster, "ca")
+    _authority(cluster, "front-proxy-ca")
+    _signing_key(cluster)
+    _certificate(cluster, "apiserver", "/CN=kube-apiserver", names=_api_names(cluster))
+    _certificate(cluster, "apiserver-kubelet", "/O=system:masters/CN=kube-apiserver-kubelet")
+    _certificate(cluster, "front-proxy", "/CN=front-proxy-client", authority="front-proxy-ca")
     users = {
         "controller-manager": "/CN=system:kube-controller-manager",
         "scheduler": "/CN=system:kube-scheduler",
@@ -34,17 +34,17 @@ def ensure(cluster: Cluster) -> None:
     for node in cluster.nodes:
         users[node.label] = f"/O=system:nodes/CN=system:node:{node.name}"
         names = [f"DNS:{node.name}", f"IP:{node.address}"]
-        _certificate(folder, f"{node.label}-server", f"/CN={node.name}", names=names)
+        _certificate(cluster, f"{node.label}-server", f"/CN={node.name}", names=names)
     for user, subject in users.items():
-        _certificate(folder, user, subject)
-        _kubeconfig(cluster, user, folder / f"{user}.kubeconfig")
+        _certificate(cluster, user, subject)
+        _kubeconfig(cluster, user, cluster.pki / f"{user}.kubeconfig")
     _kubeconfig(cluster, "admin", cluster.kubeconfig)
 
 
 def serve(cluster: Cluster, name: str) -> None:
     """NAME.crt and NAME.key, with which a process of this machine answers the API server."""
     names = [f"IP:{cluster.host_address}"]
-    _certificate(cluster.pki, name, f"/CN={name}", names=names)
+    _certificate(cluster, name, f"/CN={name}", names=names)
 
 
 def _api_names(cluster: Cluster) -> list[str]:
@@ -54,23 +54,24 @@ def _api_names(cluster: Cluster) -> list[str]:
     return [f"DNS:{name}" for name in names] + [f"IP:{address}" for address in addresses]
 
 
-def _authority(folder: Path, name: str) -> None:
+def _authority(cluster: Cluster, name: str) -> None:
     options = ["-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE"]
     options += ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
-    _request(folder, name, options)
+    _request(cluster, name, options)
 
 
-def _certificate(folder: Path, name: str, subject: str, authority="ca", names=()) -> None:
-    options = ["-subj", subject, "-CA", folder / f"{authority}.crt"]
-    options += ["-CAkey", folder / f"{authority}.key"]
+def _certificate(cluster: Cluster, name: str, subject: str, authority="ca", names=()) -> None:
+    options = ["-subj", subject, "-CA", cluster.pki / f"{authority}.crt"]
+    options += ["-CAkey", cluster.pki / f"{authority}.key"]
     options += ["-addext", "basicConstraints=critical,CA:FALSE"]
     options += ["-addext", "extendedKeyUsage=clientAuth,serverAuth"]
     if names:
         options += ["-addext", "subjectAltName=" + ",".join(names)]
-    _request(folder, name, options)
+    _request(cluster, name, options)
 
 
-def _request(folder: Path, name: str, options: list) -> None:
+def _request(cluster: Cluster, name: str, options: list) -> None:
+    folder = cluster.pki
     certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
     if certificate.exists():
         return
@@ -79,24 +80,31 @@ def _request(folder: Path, name: str, options: list) -> None:
     # The machine's own configuration would add extensions that contradict ours.
     config = folder / "openssl.cnf"
     config.write_text("[req]\ndistinguished_name = none\n[none]\n")
-    argv = ["openssl", "req", "-x509", "-new", "-nodes", "-days", DAYS, "-keyout", key]
+    argv = ["req", "-x509", "-new", "-nodes", "-days", DAYS, "-keyout", key]
     argv += ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", unfinished]
     argv += ["-config", config, "-addext", "subjectKeyIdentifier=hash", *options]
-    subprocess.run(argv, check=True, capture_output=True)
+    _openssl(cluster, argv)
     unfinished.rename(certificate)
 
 
-def _signing_key(folder: Path) -> None:
+def _signing_key(cluster: Cluster) -> None:
     """Of service account tokens."""
+    folder = cluster.pki
     public, private = folder / "sa.pub", folder / "sa.key"
     if public.exists():
         return
-    make = ["openssl", "genrsa", "-out", private, "2048"]
-    subprocess.run(make, check=True, capture_output=True)
+    _openssl(cluster, ["genrsa", "-out", private, "2048"])
     unfinished = folder / "sa.unfinished"
-    show = ["openssl", "rsa", "-in", private, "-pubout", "-out", unfinished]
-    subprocess.run(show, check=True, capture_output=True)
+    _openssl(cluster, ["rsa", "-in", private, "-pubout", "-out", unfinished])
     unfinished.rename(public)
+
+
+def _openssl(cluster: Cluster, argv: list) -> None:
+    """With the cluster's mark: where `up` is killed this goes on, and would write its key over that of
+    the next `up`, whose certificate then fits no key. By the mark that `up`, or `down`, ends it first.
+    """
+    argv = ["openssl", *map(str, argv)]
+    subprocess.run(argv, env=environment(cluster), check=True, capture_output=True)
 
 
 def _kubeconfig(cluster: Cluster, user: str, file: Path) -> None:
