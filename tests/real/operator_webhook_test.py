@@ -167,7 +167,7 @@ class OperatorWebhookTest(OperatorTest):
             "partitions": {"both": both},
         }
         told = self.helm("install", "slurm", str(REPO / "charts" / "slurm"), values=values)
-        self.assertIn('there is no node or NodeSet "cpu" yet', told)
+        self.assertRegex(told, r"extraConf: there is no node or NodeSet \W+cpu\W+ yet")
         line = "PartitionName=both Nodes=cpu,gpu"
         self.wait_for("ConfigMap", "slurm-config", lambda one: line in one["data"]["slurm.conf"])
         self.wait_for("StatefulSet", "slurm-controller")
