@@ -10,22 +10,9 @@ import unittest
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from bridge_harness import JOB_ID, KINDS, BridgeTest
+from bridge_harness import JOB_ID, BridgeTest
 from operator_kube import Refused
 from operator_slurm import RestProxy, short_lived
-
-KINDS |= {
-    "ValidatingAdmissionPolicy": (
-        "/apis/admissionregistration.k8s.io/v1",
-        "validatingadmissionpolicies",
-        False,
-    ),
-    "ValidatingAdmissionPolicyBinding": (
-        "/apis/admissionregistration.k8s.io/v1",
-        "validatingadmissionpolicybindings",
-        False,
-    ),
-}
 
 
 class Outage(BridgeTest):
