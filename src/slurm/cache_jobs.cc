@@ -94,16 +94,11 @@ Task<Result<void>> Cache::State::watch(Turn* turn, std::vector<JobId> ids, Lane 
 // False where too much is missing to be believed yet.
 bool Cache::State::absorb_lost(const std::vector<JobPulse>& states, const Ledger::Read& read) {
   std::vector<std::string> lost;
-  std::vector<JobId> unsure;
   jobs.store.for_each([&](const std::shared_ptr<const Job>& job) {
-    if (has_id(states, job->id)) return;
-    if (jobs.ledger.may_store(read, job->id.text())) {
-      lost.emplace_back(job->id.text());
-    } else {
-      unsure.push_back(job->id);
-    }
+    // What was read since they were asked for may be newer than they are: the next ones tell.
+    if (has_id(states, job->id) || !jobs.ledger.may_store(read, job->id.text())) return;
+    lost.emplace_back(job->id.text());
   });
-  for (const JobId id : unsure) job_reads.want(id.text(), Lane::kNormal);
   if (pulse_suspicion.judge(jobs.store.size(), lost) == Suspicion::Verdict::kConfirm) return false;
   for (const std::string& id : lost) store_answer<Job>(jobs, read, id, nullptr);
   return true;
@@ -153,8 +148,14 @@ void Cache::State::read_changed(const std::vector<JobId>& changed) {
                     list_is_cheaper(changed.size(), job_reads.cost(), jobs.turn.pace.cost());
   if (list) hurry(jobs.turn);
   for (const JobId id : changed) {
-    const bool tight = is_tight(id);
-    if (tight || !list) job_reads.want(id.text(), tight ? Lane::kUrgent : Lane::kNormal);
+    if (is_tight(id)) {
+      job_reads.want(id.text(), Lane::kUrgent);
+    } else if (!list && jobs.store.get({{}, id.text()})) {
+      job_reads.want(id.text(), Lane::kNormal);
+    } else if (!list) {
+      // Whoever has just made a job reads it, too.
+      job_reads.want_if_idle(id.text(), Lane::kNormal);
+    }
   }
 }
 

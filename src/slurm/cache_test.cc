@@ -165,6 +165,19 @@ TEST_F(CacheTest, FindsNewJobsByThePulseAndNotByLookingAfterOwnOnes) {
   EXPECT_EQ(state(kMany + 1), "RUNNING");
 }
 
+TEST_F(CacheTest, ReadsAJobOnceThatSomebodyIsReadingWhileThePulseComesAcrossIt) {
+  constexpr std::uint32_t kJobs = 100;
+  slurm_.faults.latency = milliseconds(200);
+  start({.pulse_pace = milliseconds(100), .share = 1, .nodes_follow_jobs = false});
+  slurm_.requests.clear();
+  for (std::uint32_t id = 1; id <= kJobs; ++id) {
+    slurm_.put_job(id, Base::kRunning, "n1");
+    ASSERT_TRUE(executor_.run(cache_->refresh_job(JobId(id))));
+  }
+  EXPECT_GT(slurm_.requests["pulse"], 10);
+  EXPECT_EQ(slurm_.requests["job"], static_cast<int>(kJobs));
+}
+
 TEST_F(CacheTest, ReadsNoNodeForAJobWhereListsAreOftenEnough) {
   for (const bool follow : {true, false}) {
     slurm_.put_node("n1", kIdle);
