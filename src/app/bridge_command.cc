@@ -71,27 +71,8 @@ std::unique_ptr<bridge::ClusterFollower> follow_cluster(
   return std::make_unique<bridge::ClusterFollower>(process.manager(), slurm, std::move(options));
 }
 
-// A pod waits for what Slurm decides, so our own jobs are looked at closely. Of all others only
-// their states matter, an array is never ours, and nobody asks how one ended that we ended.
 slurm::CacheOptions cache_options(control::Process& process) {
-  slurm::CacheOptions options;
-  options.waiting_pace = milliseconds(100);
-  options.owned_pace = milliseconds(200);
-  options.pulse_pace = seconds(2);
-  options.nodes_pace = seconds(2);
-  // A node for each pod that starts and each that ends would be most of what we ask.
-  options.nodes_follow_jobs = false;
-  options.rest_pace = seconds(30);
-  // One answer that took ten seconds, as while slurmctld restarts, must not keep us from seeing for
-  // minutes which jobs have ended.
-  options.share = 0.25;
-  options.savings = minutes(5);
-  options.stale_after = seconds(30);
-  // The bridge has an index of its own, which knows whom to believe.
-  options.admin_comment_keys = [](std::string_view, std::vector<std::string>&) {};
-  options.cares_about = [](const slurm::JobPulse& job) {
-    return !job.is_array && !job.state.has_ended();
-  };
+  slurm::CacheOptions options = bridge::slurm_following();
   options.log = process.log();
   options.metrics = &process.metrics();
   return options;

@@ -14,6 +14,8 @@ namespace mainspring::bridge {
 // come at once. What a busy slurmctld feels is how many calls are under way, and those are as few
 // as ever; where its answers get slow, both become less.
 slurm::GovernorOptions slurm_budget();
+// How the connection's cache is to follow Slurm. Without log and metrics, which are the process's.
+slurm::CacheOptions slurm_following();
 
 class Bridge {
  public:

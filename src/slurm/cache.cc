@@ -13,7 +13,7 @@ constexpr double kOwnedShare = 0.04;
 constexpr Duration kLeastPace = milliseconds(1);
 
 // What is known of jobs must not be older, however slow slurmctld has been.
-constexpr Duration kLongestPulse = minutes(2);
+constexpr Duration kLongestPulse = seconds(30);
 
 PaceOptions calm(const CacheOptions& options, Duration pace) {
   return {.pace = pace, .share = options.share, .savings = options.savings};
@@ -28,6 +28,8 @@ PaceOptions listing_nodes(const CacheOptions& options) {
 
 PaceOptions pulsing(const CacheOptions& options) {
   PaceOptions made = calm(options, options.pulse_pace);
+  made.share = options.pulse_share.value_or(options.share);
+  made.savings = {};
   made.longest = kLongestPulse;
   return made;
 }

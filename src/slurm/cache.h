@@ -57,6 +57,9 @@ struct CacheOptions {
   double share = 0.003;
   // The same of the list of nodes, where all of them are looked at all the time. Unset: `share`.
   std::optional<double> nodes_share;
+  // The same of the states of all jobs, of which nothing is saved up: they are asked for all the
+  // time.
+  std::optional<double> pulse_share;
   // Whether the nodes of a job that starts or ends are read at once, or are as the next list says.
   bool nodes_follow_jobs = true;
   // Of how much time that share may be saved up and taken at once. A change after a time without

@@ -73,7 +73,7 @@ struct Replica {
                      control::LeaderElector::Options{
                          .ns = "default", .name = "bridge", .identity = name}}),
         connection(slurm, world.executor, random, slurm_options(manager),
-                   BridgeWorld::cache_options(), bridge::slurm_budget()),
+                   bridge::slurm_following(), bridge::slurm_budget()),
         all(manager, connection, world.options),
         life(world.executor, &stop) {
     life.spawn(manager.run());

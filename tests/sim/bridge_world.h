@@ -129,21 +129,6 @@ class BridgeWorld {
     made.tokens = std::move(tokens);
     return made;
   }
-  // As the app has them.
-  static slurm::CacheOptions cache_options() {
-    slurm::CacheOptions made;
-    made.waiting_pace = milliseconds(100);
-    made.owned_pace = milliseconds(500);
-    made.pulse_pace = seconds(2);
-    made.nodes_pace = seconds(2);
-    made.nodes_follow_jobs = false;
-    made.rest_pace = seconds(30);
-    made.share = 0.05;
-    made.savings = minutes(5);
-    made.stale_after = seconds(30);
-    made.admin_comment_keys = bridge::admin_comment_keys;
-    return made;
-  }
 
  private:
   // Dies where it stands.
@@ -155,8 +140,8 @@ class BridgeWorld {
                                                             executor.clock())),
           client(kube, executor.clock(), random, {.server = *http::Url::parse("https://sim")}),
           manager(executor, client, random, {.name = "mainspring-bridge", .instance = "one"}),
-          connection(slurm, executor, random, slurm_options(options, tokens), cache_options(),
-                     bridge::slurm_budget()),
+          connection(slurm, executor, random, slurm_options(options, tokens),
+                     bridge::slurm_following(), bridge::slurm_budget()),
           all(manager, connection, options),
           life(executor) {
       if (options.config.slurm_cluster) {
