@@ -36,6 +36,14 @@ bool is_waiting(const slurm::Job& job) {
   return job.state.is_pending() || job.state.will_come_back();
 }
 
+// By what it was made with: a slurmctld that lost its state may have given its number before.
+bool names_these(const slurm::Job& job, const std::vector<PodPtr>& pods) {
+  const auto owners = parse_admin_comment(job.admin_comment);
+  return owners &&
+         std::equal(owners->uids.begin(), owners->uids.end(), pods.begin(), pods.end(),
+                    [](const std::string& uid, const PodPtr& pod) { return uid == pod->meta.uid; });
+}
+
 }  // namespace
 
 // The second refusal comes later than the first: whatever is wrong, somebody has to mend it.
@@ -239,7 +247,11 @@ Task<Result<Requeue>> GangSync::cannot_ask(Key key, Pods pods, Error error) {
 // There is a job for these pods; where it runs already, so do they.
 Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
   const slurm::JobId job = made.job;
-  MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+  // Where the cache has come across it since, that was after Slurm started it.
+  JobPtr record = world_.cache.jobs().get({}, job.text());
+  if (!record || !record->state.holds_resources() || !names_these(*record, pods)) {
+    MS_CO_TRY(record, co_await world_.cache.refresh_job(job));
+  }
   if (record) MS_CO_CHECK(co_await submission_.in_step(record));
   set_unsure(pods, false);
   Note& note = follow(job);
