@@ -1,6 +1,7 @@
 #include "bridge/sync/node_use.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string_view>
 
@@ -20,10 +21,11 @@ bool want_more_than_a_place(const std::vector<PodPtr>& pods) {
   });
 }
 
-bool has_places_for(std::size_t pods, const kube::Node& node) {
-  if (!node.allocatable.contains("pods")) return true;
+// How many pods its kubelet takes.
+std::size_t places_on(const kube::Node& node) {
+  if (!node.allocatable.contains("pods")) return std::numeric_limits<std::size_t>::max();
   const auto most = node.allocatable.amount("pods");
-  return most && most->value().value_or(0) >= static_cast<std::int64_t>(pods);
+  return static_cast<std::size_t>(std::max<std::int64_t>(most ? most->value().value_or(0) : 0, 0));
 }
 
 }  // namespace
@@ -56,16 +58,20 @@ const Taken& NodeUse::by_daemons(const kube::Node& node) const {
   return known.taken;
 }
 
-void NodeUse::fill(std::vector<Place>& places, const std::vector<PodPtr>& gang) const {
+std::size_t NodeUse::fill(std::vector<Place>& places, const std::vector<PodPtr>& gang) const {
   const bool wants_more = want_more_than_a_place(gang);
   std::set<std::string_view> own;
+  std::size_t until_full = std::numeric_limits<std::size_t>::max();
   for (Place& place : places) {
     if (!place.node) continue;
     const auto& ours = world_.pods_on(place.node->meta.name);
     const auto& others = world_.lodgers_on(place.node->meta.name);
     place.taken = by_daemons(*place.node);
     const std::size_t most = place.taken.pods + ours.size() + others.size();
-    if (!wants_more && has_places_for(most + gang.size(), *place.node)) {
+    const std::size_t there = places_on(*place.node);
+    const std::size_t wanted = most + gang.size();
+    until_full = std::min(until_full, there > wanted ? there - wanted : 0);
+    if (!wants_more && there >= wanted) {
       place.taken.pods = most;
       continue;
     }
@@ -77,6 +83,7 @@ void NodeUse::fill(std::vector<Place>& places, const std::vector<PodPtr>& gang) 
     }
     for (const auto& lodger : others) place.taken.add(lodger->spec);
   }
+  return until_full;
 }
 
 }  // namespace mainspring::bridge

@@ -25,8 +25,9 @@ class NodeUse {
   NodeUse& operator=(const NodeUse&) = delete;
 
   // Of each place what others than these pods have. Where there is room for all of them in any
-  // case, the pods of the gang that are there already may be among the others.
-  void fill(std::vector<Place>& places, const std::vector<PodPtr>& gang) const;
+  // case, the pods of the gang that are there already may be among the others. Gives how many
+  // pods may come, to whichever places, before one of them could be too full for the gang.
+  std::size_t fill(std::vector<Place>& places, const std::vector<PodPtr>& gang) const;
 
  private:
   struct ByDaemons {

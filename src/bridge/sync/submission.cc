@@ -125,7 +125,8 @@ Submission::Submission(World& world)
               partitions.emplace_back(name);
             }
           })),
-      use_(world) {}
+      use_(world),
+      fits_(world) {}
 
 std::vector<Place> Submission::places(const std::vector<std::string>& slurm_nodes,
                                       const std::vector<PodPtr>& gang) const {
@@ -152,15 +153,6 @@ std::vector<std::shared_ptr<const slurm::Node>> Submission::nodes_of(
   std::vector<std::shared_ptr<const slurm::Node>> out;
   out.reserve(found.size());
   for (auto& [name, node] : found) out.push_back(std::move(node));
-  return out;
-}
-
-std::vector<Place> Submission::candidates(std::string_view partitions, const Gang& gang) const {
-  std::vector<Place> out;
-  for (const auto& node : nodes_of(partitions)) {
-    out.push_back({node->name.str(), world_.kube_node(node->name)});
-  }
-  use_.fill(out, gang.pods);
   return out;
 }
 
@@ -243,7 +235,38 @@ Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
 void Submission::place(const Domain* domain, Prepared& out, slurm::JobRequest& request,
                        const Gang& part, const std::vector<VolumeNodes>& volumes) const {
   const std::string partition = request.partition.value_or(world_.config.partition);
-  std::vector<Place> all = candidates(partition, part);
+  auto question =
+      domain == nullptr ? plain_question(request, partition, part.pods, volumes) : std::nullopt;
+  const KnownFits::Answer* const known = question ? fits_.find(*question) : nullptr;
+  KnownFits::Answer found =
+      known != nullptr ? *known : look_at_nodes(domain, request, part, volumes);
+  out.crowded = out.crowded || found.fit.crowded;
+  if (!found.fit.excluded.empty()) request.excluded_nodes = {found.fit.excluded};
+  const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));
+  if (found.fit.left >= least) {
+    out.too_large = out.too_large || found.large_enough < least;
+    out.less_liked = found.less_liked;
+  } else if (out.impossible.empty()) {
+    out.impossible =
+        found.places == 0
+            ? fmt::format("Slurm's partition {} has no nodes", partition)
+            : fmt::format("{} of the {} nodes of Slurm's partition {} suit pod {}, {} needed: {}",
+                          found.fit.left, found.places, partition, part.pods.front()->meta.name,
+                          least, found.fit.why);
+  }
+  if (question && known == nullptr) fits_.keep(*std::move(question), std::move(found));
+}
+
+KnownFits::Answer Submission::look_at_nodes(const Domain* domain, slurm::JobRequest request,
+                                            const Gang& part,
+                                            const std::vector<VolumeNodes>& volumes) const {
+  std::vector<Place> all;
+  for (const auto& node : nodes_of(request.partition.value_or(world_.config.partition))) {
+    all.push_back({node->name.str(), world_.kube_node(node->name)});
+  }
+  KnownFits::Answer out;
+  out.until_full = use_.fill(all, part.pods);
+  out.places = all.size();
   const std::string cpus = std::string(kDeviceClassPrefix) + std::string(kCpuClass);
   if (std::any_of(part.pods.begin(), part.pods.end(),
                   [&](const PodPtr& pod) { return asks_for(*pod->spec, cpus); })) {
@@ -258,21 +281,11 @@ void Submission::place(const Domain* domain, Prepared& out, slurm::JobRequest& r
     place.lacks = doubtful_gpus(part.pods, !request.shared.empty(), *node);
   }
   const auto each = static_cast<std::size_t>(std::max(request.tasks_per_node.value_or(1), 1));
-  const Fit found = fit(part.pods, volumes, all, world_.config.scheduler_name, each);
-  out.crowded = out.crowded || found.crowded;
-  if (!found.excluded.empty()) request.excluded_nodes = {found.excluded};
-  const auto least = static_cast<std::size_t>(std::max(request.minimum_nodes.value_or(1), 1));
-  if (found.left >= least) {
-    out.too_large = out.too_large || large_enough(request) < least;
-    out.less_liked = less_liked(part, all, request);
-  } else if (out.impossible.empty()) {
-    out.impossible =
-        all.empty()
-            ? fmt::format("Slurm's partition {} has no nodes", partition)
-            : fmt::format("{} of the {} nodes of Slurm's partition {} suit pod {}, {} needed: {}",
-                          found.left, all.size(), partition, part.pods.front()->meta.name, least,
-                          found.why);
-  }
+  out.fit = fit(part.pods, volumes, all, world_.config.scheduler_name, each);
+  if (!out.fit.excluded.empty()) request.excluded_nodes = {out.fit.excluded};
+  out.large_enough = large_enough(request);
+  out.less_liked = less_liked(part, all, request);
+  return out;
 }
 
 // Nodes that are not left out and have what the job wants of each. Whether it is free is Slurm's

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bridge/gang/gang.h"
+#include "bridge/sync/known_fits.h"
 #include "bridge/sync/lost_jobs.h"
 #include "bridge/sync/node_use.h"
 #include "bridge/sync/world.h"
@@ -127,12 +128,13 @@ class Submission {
   void place(const Domain* domain, Prepared& out, slurm::JobRequest& request, const Gang& part,
              const std::vector<VolumeNodes>& volumes) const;
   void leave_to_others(Prepared& out) const;
+  KnownFits::Answer look_at_nodes(const Domain* domain, slurm::JobRequest request, const Gang& part,
+                                  const std::vector<VolumeNodes>& volumes) const;
   std::size_t large_enough(const slurm::JobRequest& request) const;
   bool has_slurm_node(std::string_view name) const;
   std::string comment_for(const std::vector<PodPtr>& pods,
                           const std::vector<std::size_t>& kinds = {}) const;
   std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
-  std::vector<Place> candidates(std::string_view partitions, const Gang& gang) const;
   void leave_out_without_cpus(std::vector<Place>& places) const;
   std::string less_liked(const Gang& gang, const std::vector<Place>& places,
                          const slurm::JobRequest& request) const;
@@ -153,6 +155,7 @@ class Submission {
   Store<slurm::Job>::IndexId by_leader_;   // Parts of het jobs.
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
   NodeUse use_;
+  mutable KnownFits fits_;
   std::map<std::string, std::set<slurm::JobId>, std::less<>> left_;  // Jobs by UIDs, see disown().
 };
 

@@ -34,6 +34,8 @@ class NodeRoom {
   // As far as we see: what we do not, such as licenses, is never there.
   bool is_now(const slurm::Node& node, const JustTaken& besides = {}) const;
 
+  bool operator==(const NodeRoom&) const = default;
+
  private:
   std::set<std::string, std::less<>> excluded_;
   std::int64_t cpus_ = 1, memory_ = 0, gpus_ = 0;
