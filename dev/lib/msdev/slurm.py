@@ -213,7 +213,8 @@ class Instance:
             ["/usr/sbin/slurmrestd", "-a", "rest_auth/jwt", "-s", ",".join(plugins), "-t", "4"]
             + [f"{ADDRESS}:{port or plan.port('slurmrestd')}"],
             user="65534",
-            env={"SLURM_JWT": "daemon"},
+            # As images/slurmrestd has it.
+            env={"SLURM_JWT": "daemon", "SLURMRESTD_JSON": "compact"},
         )
 
     def _start_daemons(self, plan: Plan) -> None:
