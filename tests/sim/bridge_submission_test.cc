@@ -60,6 +60,30 @@ TEST_F(BridgeSubmission, NoAllocationIsAskedForWhereAJobHasStartedSinceTheNodesW
   EXPECT_EQ(node_of("second"), "n0") << waits_for("second") << world.safety.account();
 }
 
+// Slurm preempts whom it may for one that it then has no room for.
+TEST_F(BridgeSubmission, NoAllocationIsAskedForWhereOneThatWasJustAskedForMayTakeTheRoom) {
+  add_nodes(1, "n");
+  put("first");
+  put("second");
+  world.pass(seconds(10));
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
+  EXPECT_NE(node_of("first").empty(), node_of("second").empty()) << world.safety.account();
+  EXPECT_NE(job_of("first"), 0U);
+  EXPECT_NE(job_of("second"), 0U);
+}
+
+TEST_F(BridgeSubmission, PodsThatComeTogetherStartAtOnceWhereThereIsRoomForAll) {
+  constexpr int kPods = 16;
+  add_nodes(2, "n");
+  for (int i = 0; i < kPods; ++i) {
+    put(fmt::format("p{}", i), "annotations: {slurmjob.slinky.slurm.net/exclusive: 'false'}", "",
+        1);
+  }
+  world.pass(seconds(2));
+  for (int i = 0; i < kPods; ++i) EXPECT_NE(node_of(fmt::format("p{}", i)), "");
+  EXPECT_EQ(allocations(), std::size_t{kPods}) << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {
   constexpr int kPods = 8;
   add_nodes(kPods, "n");

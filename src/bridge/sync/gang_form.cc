@@ -240,6 +240,8 @@ Task<Result<Requeue>> GangSync::cannot_ask(Key key, Pods pods, Error error) {
 Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
   const slurm::JobId job = made.job;
   MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+  // From here on the cache shows what it takes.
+  made.taken.reset();
   if (record) MS_CO_CHECK(co_await submission_.in_step(record));
   set_unsure(pods, false);
   Note& note = follow(job);

@@ -20,6 +20,7 @@
 #include "bridge/sync/node_use.h"
 #include "bridge/sync/world.h"
 #include "bridge/translate/change.h"
+#include "bridge/translate/demand.h"
 #include "bridge/translate/domains.h"
 #include "bridge/translate/node_room.h"
 #include "bridge/translate/ownership.h"
@@ -48,6 +49,9 @@ struct Prepared {
 struct Started {
   slurm::JobId job;
   JobRequests parts;  // What Slurm was asked for.
+  // What an allocation takes. To be kept until the cache shows the job: for so long nobody else is
+  // to count on it.
+  std::shared_ptr<const Demand> taken;
 };
 
 struct JobUpdate {
@@ -136,9 +140,10 @@ class Submission {
   void leave_out_without_cpus(std::vector<Place>& places) const;
   std::string less_liked(const Gang& gang, const std::vector<Place>& places,
                          const slurm::JobRequest& request) const;
-  bool may_start_now(const slurm::JobRequest& request) const;
+  bool may_start_now(const slurm::JobRequest& request);
   JustTaken just_taken(std::string_view node) const;
-  Task<Result<slurm::JobId>> start_whole(slurm::JobRequest request, std::string less_liked);
+  Demand under_way();
+  Task<Result<Started>> start_whole(slurm::JobRequest request, std::string less_liked);
   Task<Result<slurm::JobId>> allocate(slurm::JobRequest request);
   std::optional<std::string> known_user(const kube::Pod& pod,
                                         const std::optional<std::string>& user) const;
@@ -153,6 +158,7 @@ class Submission {
   Store<slurm::Job>::IndexId by_leader_;   // Parts of het jobs.
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
   NodeUse use_;
+  std::vector<std::weak_ptr<const Demand>> under_way_;  // Of allocations that nobody has seen yet.
   std::map<std::string, std::set<slurm::JobId>, std::less<>> left_;  // Jobs by UIDs, see disown().
 };
 
