@@ -58,9 +58,10 @@ Duration GangSync::until_grown(const Key& key, std::size_t pods) {
   return std::max(growth.at + quiet - now, Duration::zero());
 }
 
-// As the pods of a gang come, so that only their binding is left to do once there is a job.
+// As the pods of a gang come, so that only their binding is left to do once there is a job; where
+// it is not, the finalizer comes with the mark.
 Task<Result<void>> GangSync::guard_early(Key key, Pods pods) {
-  if (growth_[gang_text(key)].stopped) co_return Result<void>();
+  if (growth_[gang_text(key)].stopped || !co_await binds_with_mark()) co_return Result<void>();
   co_return co_await for_all(std::move(pods), [this](PodPtr pod) { return guard(std::move(pod)); });
 }
 
