@@ -222,7 +222,6 @@ Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
       if (kinds[pod] == i) own.push_back(volumes[pod]);
     }
     slurm::JobRequest& request = translated[i].request;
-    request.admin_comment = comment_for(gang.pods, het ? kinds : std::vector<std::size_t>());
     place(domain, out, request, gangs[i], own);
     out.parts.push_back(std::move(request));
     for (std::string& warning : translated[i].warnings) {
@@ -236,6 +235,9 @@ Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
     // It starts by the backfill scheduler alone.
     out.less_liked.clear();
   }
+  const std::string comment =
+      comment_for(gang.pods, asked_text(out.parts), het ? kinds : std::vector<std::size_t>());
+  for (slurm::JobRequest& part : out.parts) part.admin_comment = comment;
   return out;
 }
 
@@ -413,10 +415,11 @@ Task<Result<slurm::JobId>> Submission::allocate(slurm::JobRequest request) {
   co_return allocated.job;
 }
 
-std::string Submission::comment_for(const std::vector<PodPtr>& pods,
+std::string Submission::comment_for(const std::vector<PodPtr>& pods, std::string asked,
                                     const std::vector<std::size_t>& kinds) const {
   JobOwners owners = owners_of(pods);
   owners.cluster = world_.cluster_id();
+  owners.asked = std::move(asked);
   for (const std::size_t kind : kinds) owners.parts.push_back(static_cast<std::int32_t>(kind));
   return to_admin_comment(owners);
 }

@@ -133,7 +133,7 @@ class Submission {
   void leave_to_others(Prepared& out) const;
   std::size_t large_enough(const slurm::JobRequest& request) const;
   bool has_slurm_node(std::string_view name) const;
-  std::string comment_for(const std::vector<PodPtr>& pods,
+  std::string comment_for(const std::vector<PodPtr>& pods, std::string asked,
                           const std::vector<std::size_t>& kinds = {}) const;
   std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
   std::vector<Place> candidates(std::string_view partitions, const Gang& gang) const;
