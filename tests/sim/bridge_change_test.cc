@@ -273,13 +273,15 @@ TEST_F(BridgeChange, ABridgeThatStartsLeavesJobsThatWaitAsTheyAre) {
   put_gang("g", 2, {"small", "small"});
   world.pass(minutes(1));
   world.kill();
-  ASSERT_FALSE(world.slurm.model().update_job(job_of("plain"),
-                                              {.time_limit = 90, .priority = 7, .qos = "low"}));
+  for (const char* const name : {"plain", "asks"}) {
+    ASSERT_FALSE(world.slurm.model().update_job(job_of(name),
+                                                {.time_limit = 90, .priority = 7, .qos = "low"}));
+  }
   world.slurm_meter.take();
   world.start();
   world.pass(minutes(2));
   EXPECT_EQ(world.slurm_meter.take().count("POST job"), 0U) << world.safety.account();
-  EXPECT_EQ(job(job_of("plain")).time_limit, 90);
+  for (const char* const name : {"plain", "asks"}) EXPECT_EQ(job(job_of(name)).time_limit, 90);
 
   world.kill();
   annotate("asks", "timelimit", R"("9")");

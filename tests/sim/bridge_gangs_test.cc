@@ -27,6 +27,9 @@ bool is_terminal(const json::Value& pod) {
 class Story {
  public:
   explicit Story(std::uint64_t seed) : world_(seed) {
+    // Some clusters are older, and in some every job is a user's.
+    if (seed % 200 == 0) world_.api.set_minor(34);
+    if (seed % 300 == 0) world_.options.config.identities["*"].user = "alice";
     for (int i = 0; i < kNodes; ++i) add_node(i);
   }
 
@@ -249,12 +252,13 @@ class Story {
   void put_pod(const std::string& name, const std::string& label, const std::string& spec) {
     person("creates " + name);
     const bool limited = world_.one_in(6);
+    const bool alone = world_.one_in(2);
     world_.put(fmt::format(
         "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default, labels: {{{}}}, "
-        "annotations: {{{}}}}}, spec: {{schedulerName: slurm-bridge-scheduler, restartPolicy: "
-        "Never, {} containers: [{{name: main, image: i, resources: {{requests: {{cpu: '{}', "
-        "memory: 1Gi}}}}}}]}}}}",
-        name, label, limited ? "slurmjob.slinky.slurm.net/timelimit: '1'" : "", spec,
+        "annotations: {{slurmjob.slinky.slurm.net/exclusive: '{}'{}}}}}, spec: {{schedulerName: "
+        "slurm-bridge-scheduler, restartPolicy: Never, {} containers: [{{name: main, image: i, "
+        "resources: {{requests: {{cpu: '{}', memory: 1Gi}}}}}}]}}}}",
+        name, label, alone, limited ? ", slurmjob.slinky.slurm.net/timelimit: '1'" : "", spec,
         1 + world_.chance.below(8)));
   }
   void add_gang() {

@@ -366,12 +366,13 @@ void BridgeSafety::judge_cancel(std::uint32_t id) {
   if (living_job(id) == nullptr) return;
   for (const auto& [uid, one] : bound_) {
     const SlurmJob* const part = slurm_api_.model().job(one.job);
-    const bool ends = one.job == id || (part != nullptr && part->leader == id);
+    // A part that Slurm ended before gives nothing back with the first.
+    const bool ends = one.job == id || (part != nullptr && part->leader == id && !part->over());
     if (!ends || kubelet_.over(uid)) continue;
     violate(fmt::format("job {} is ended while {} may run on {}", id, one.name, one.node));
   }
   for (const auto& [other, one] : slurm_api_.model().jobs()) {
-    if (other == id || one.leader == id) ended_by_bridge_.insert(other);
+    if (other == id || (one.leader == id && !one.over())) ended_by_bridge_.insert(other);
   }
 }
 

@@ -4,9 +4,12 @@
 // and gangs in pools of nodes, and a look at what Slurm has of them.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "sim/bridge_world.h"
 
 namespace mainspring::sim {
@@ -70,15 +73,18 @@ struct BridgeSubmission : ::testing::Test {
     ask_kube(world.api, http::Method::kDelete, "/api/v1/namespaces/default/pods/" + name, "");
   }
 
-  // How many were asked for, granted or not.
-  std::size_t allocations() {
+  // How often the bridge wrote something there.
+  std::size_t writes_to(std::string_view path) {
     const std::string account = world.safety.account();
-    std::size_t times = 0;
-    for (std::size_t at = 0; (at = account.find("job/allocate", at)) != std::string::npos; ++at) {
-      ++times;
-    }
-    return times;
+    const auto lines = split(account, '\n');
+    return static_cast<std::size_t>(
+        std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
+          return line.find("bridge: ") != std::string_view::npos &&
+                 line.find(path) != std::string_view::npos;
+        }));
   }
+  // How many were asked for, granted or not.
+  std::size_t allocations() { return writes_to("job/allocate"); }
 
   BridgeWorld world{1};
 };

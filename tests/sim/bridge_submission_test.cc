@@ -60,6 +60,53 @@ TEST_F(BridgeSubmission, NoAllocationIsAskedForWhereAJobHasStartedSinceTheNodesW
   EXPECT_EQ(node_of("second"), "n0") << waits_for("second") << world.safety.account();
 }
 
+// Slurm preempts whom it may for one that it then has no room for.
+TEST_F(BridgeSubmission, NoAllocationIsAskedForWhereOneThatWasJustAskedForMayTakeTheRoom) {
+  add_nodes(1, "n");
+  put("first");
+  put("second");
+  world.pass(seconds(10));
+  EXPECT_EQ(allocations(), 1U) << world.safety.account();
+  EXPECT_NE(node_of("first").empty(), node_of("second").empty()) << world.safety.account();
+  EXPECT_NE(job_of("first"), 0U);
+  EXPECT_NE(job_of("second"), 0U);
+}
+
+TEST_F(BridgeSubmission, PodsThatComeTogetherStartAtOnceWhereThereIsRoomForAll) {
+  constexpr int kPods = 16;
+  add_nodes(2, "n");
+  for (int i = 0; i < kPods; ++i) {
+    put(fmt::format("p{}", i), "annotations: {slurmjob.slinky.slurm.net/exclusive: 'false'}", "",
+        1);
+  }
+  world.pass(seconds(2));
+  for (int i = 0; i < kPods; ++i) EXPECT_NE(node_of(fmt::format("p{}", i)), "");
+  EXPECT_EQ(allocations(), std::size_t{kPods}) << world.safety.account();
+}
+
+// As with an API server before 1.35.
+TEST_F(BridgeSubmission, WhereABindingBringsNoMarkAPodHasItsMarkBefore) {
+  world.api.set_minor(34);
+  add_nodes(4, "n");
+  put("alone");
+  put_gang("pair", 2, {"", ""});
+  world.pass(seconds(30));
+  for (const char* const name : {"alone", "pair-0", "pair-1"}) {
+    EXPECT_NE(node_of(name), "") << waits_for(name) << world.safety.account();
+    EXPECT_EQ(writes_to(fmt::format("/pods/{}", name)), 2U) << world.safety.account();
+  }
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+
+  put("last");
+  for (int i = 0; i < 1000 && node_of("last").empty(); ++i) world.executor.advance(milliseconds(1));
+  ASSERT_NE(node_of("last"), "") << world.safety.account();
+  world.kill();
+  ASSERT_FALSE(world.slurm.model().cancel(world.slurm.model().jobs().rbegin()->first));
+  world.start();
+  world.pass(minutes(2));
+  EXPECT_FALSE(pod("last")) << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {
   constexpr int kPods = 8;
   add_nodes(kPods, "n");

@@ -1,5 +1,7 @@
 #include "sim/discovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -123,14 +125,17 @@ Value resource_list(const Kinds& kinds, const std::string& group, const std::str
 
 }  // namespace
 
-std::optional<http::Response> discover(const Kinds& kinds, const http::Request& request) {
+std::optional<http::Response> discover(const Kinds& kinds, int minor,
+                                       const http::Request& request) {
   const std::string& path = request.url.path;
   const auto respond = [](const Value& body) { return http::json_response(200, to_text(body)); };
   if (path == "/healthz" || path == "/readyz" || path == "/livez") {
     return http::text_response(200, "ok");
   }
   if (path == "/version") {
-    return respond(Value::object({{"major", "1"}, {"minor", "36"}, {"gitVersion", "v1.36.0-sim"}}));
+    return respond(Value::object({{"major", "1"},
+                                  {"minor", std::to_string(minor)},
+                                  {"gitVersion", fmt::format("v1.{}.0-sim", minor)}}));
   }
   const bool whole = request.headers.get("Accept").value_or("").find("APIGroupDiscoveryList") !=
                      std::string_view::npos;

@@ -11,7 +11,7 @@
 
 namespace mainspring::sim {
 
-// nullopt where the request is for something else.
-std::optional<http::Response> discover(const Kinds& kinds, const http::Request& request);
+// nullopt where the request is for something else. `minor`: of Kubernetes 1.
+std::optional<http::Response> discover(const Kinds& kinds, int minor, const http::Request& request);
 
 }  // namespace mainspring::sim

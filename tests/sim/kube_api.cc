@@ -149,7 +149,7 @@ void KubeApi::note(const Change& change) {
 }
 
 Result<Response> KubeApi::handle(const Request& request) {
-  if (auto document = discover(kinds_, request)) return *std::move(document);
+  if (auto document = discover(kinds_, minor_, request)) return *std::move(document);
   MS_TRY(const Target target, resolve(request));
   if (!target.subresource.empty()) return handle_subresource(target, request);
   if (target.kind->virtual_kind) {

@@ -65,6 +65,9 @@ class KubeApi final : public http::Transport {
   // Null where there is none.
   Object find(const kube::Resource& resource, std::string_view ns, std::string_view name) const;
 
+  // Kubernetes 1.`minor`, which before 1.35 takes no labels with a binding.
+  void set_minor(int minor) { minor_ = minor; }
+
   // Every watch breaks off, as when the server restarts.
   void drop_watches();
   // Nobody can begin at a version before now: watches and pages from there are 410.
@@ -101,6 +104,7 @@ class KubeApi final : public http::Transport {
   Registry registry_;
   Garbage garbage_;
   std::uint64_t epoch_ = 0;
+  int minor_ = 36;
 };
 
 }  // namespace mainspring::sim

@@ -141,9 +141,9 @@ Result<Response> KubeApi::bind(const Target& target, const Value& binding) {
   }
   Value pod = *live;
   pod["spec"]["nodeName"] = text_at(binding, "/target/name");
-  for (const char* part : {"annotations", "labels"}) {
-    const Value* given = binding.at_pointer(std::string("/metadata/") + part);
-    if (given == nullptr) continue;
+  for (const std::string_view part : {"annotations", "labels"}) {
+    const Value* given = binding.at_pointer(fmt::format("/metadata/{}", part));
+    if (given == nullptr || (part == "labels" && minor_ < 35)) continue;
     for (const auto [name, value] : given->members()) pod["metadata"][part].set(name, value);
   }
   Value conditions = Value::array();

@@ -70,6 +70,8 @@ JobPlan plan_job(const std::vector<Member>& members, const JobKnowledge& known,
   if (known.kind == JobKnowledge::Kind::kUnknown) return {};
   if (known.kind == JobKnowledge::Kind::kForgotten) return plan_forgotten(members);
   const slurm::JobState state = known.job->state;
+  // One of a newer Slurm's that we have no word for.
+  if (state.base() == slurm::JobState::Base::kNone) return {};
   if (state.has_ended()) return plan_ended(members);
   if (state.is_pending() || state.will_come_back()) return plan_pending(members, min_members);
   if (state.is_suspended()) {

@@ -40,6 +40,8 @@ TEST(GangPlan, WithoutSlurmsWordNothingIsDone) {
   for (const PodStage stage : {PodStage::kWaiting, PodStage::kGone, PodStage::kRunning,
                                PodStage::kEnding, PodStage::kOver}) {
     EXPECT_TRUE(does_nothing(plan_job({member("a", stage)}, JobKnowledge{}, 1)));
+    // Nor on a word that is not known.
+    EXPECT_TRUE(does_nothing(plan_job({member("a", stage)}, job_in(JobState()), 1)));
   }
 }
 

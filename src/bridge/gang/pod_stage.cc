@@ -10,10 +10,12 @@ WallTime deletion_began(const kube::Meta& meta) {
   return *meta.deletion - seconds(meta.deletion_grace_seconds.value_or(0));
 }
 
-// A container that ended may be started again, until its kubelet has heard of the deletion.
+// A container that ended may be started again, until its kubelet has heard of the deletion. One
+// that has not been made may be about to start: its image is still on the way. A kubelet that is
+// done with a pod says of those, too, that they have ended.
 bool has_ended_for_good(const kube::ContainerStatus& container, const kube::Pod& pod) {
-  if (!container.has_id) return true;
   if (container.state != kube::ContainerState::kTerminated) return false;
+  if (!container.has_id) return true;
   const kube::RestartPolicy policy = pod.spec->restart_policy;
   if (policy == kube::RestartPolicy::kNever) return true;
   if (policy == kube::RestartPolicy::kOnFailure && container.exit_code == 0) return true;

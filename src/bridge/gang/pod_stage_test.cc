@@ -57,6 +57,21 @@ status:
             PodStage::kEnding);
 }
 
+TEST(PodStage, AContainerThatIsYetToBeMadeMayStillStart) {
+  constexpr auto kPod = R"(
+metadata: {{name: a, deletionTimestamp: '2026-11-16T10:00:00Z'}}
+spec: {{nodeName: n1, restartPolicy: Never}}
+status:
+  phase: Running
+  containerStatuses:
+  - {{name: m, containerID: x, state: {{terminated: {{exitCode: 0}}}}}}
+  - {{name: s, state: {{{}}}}}
+)";
+  EXPECT_EQ(stage(fmt::format(kPod, "waiting: {reason: ContainerCreating}")), PodStage::kEnding);
+  EXPECT_EQ(stage(fmt::format(kPod, "terminated: {exitCode: 137, reason: ContainerStatusUnknown}")),
+            PodStage::kOver);
+}
+
 // A pod of these that was deleted at 10:00:00, with 30 seconds to end in.
 PodStage deleted(std::string_view policy, std::string_view terminated) {
   return stage(fmt::format(R"(

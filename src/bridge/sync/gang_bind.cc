@@ -11,6 +11,7 @@
 #include "bridge/sync/pod_writes.h"
 #include "control/conditions.h"
 #include "kube/api.h"
+#include "kube/discovery.h"
 
 namespace mainspring::bridge {
 
@@ -187,13 +188,34 @@ Task<Result<void>> GangSync::guard(PodPtr pod) {
   co_return Result<void>();
 }
 
+Task<Result<void>> GangSync::mark_first(PodPtr pod, slurm::JobId job, std::string node) {
+  const bool surely = recent_.is_guarded(pod->meta.uid) == false;
+  MS_CO_CHECK(co_await mark_pod(&world_, pod, job, std::move(node), surely));
+  recent_.guarded(pod->meta.uid, true);
+  co_return Result<void>();
+}
+
+// An API server before 1.35 takes no labels with a binding. Were the mark written afterwards, a pod
+// would be nobody's where we die in between and its job ends before the next of us looks.
+Task<bool> GangSync::binds_with_mark() {
+  if (!binds_with_mark_) {
+    const auto version = co_await kube::server_version(&world_.kube);
+    // One that does not say is taken for such a one; for now, where it may say later.
+    if (!version && version.error().retryable()) co_return false;
+    binds_with_mark_ = version && version->at_least(1, 35);
+  }
+  co_return *binds_with_mark_;
+}
+
 Task<Result<void>> GangSync::place_one(PodPtr pod, slurm::JobId job, std::string node) {
   if (devices_.has_any(*pod)) {
     // The claim is for devices of that node, so whoever goes on after us must know of it.
-    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, node));
+    MS_CO_CHECK(co_await mark_first(pod, job, node));
     MS_CO_CHECK(co_await devices_.claim(pod));
-  } else {
+  } else if (co_await binds_with_mark()) {
     MS_CO_CHECK(co_await guard(pod));
+  } else {
+    MS_CO_CHECK(co_await mark_first(pod, job, ""));
   }
   if (is_there(*pod)) {
     recent_.give(pod, job, node);

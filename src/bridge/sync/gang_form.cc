@@ -66,9 +66,10 @@ Duration GangSync::until_grown(const Key& key, std::size_t pods) {
   return std::max(growth.at + quiet - now, Duration::zero());
 }
 
-// As the pods of a gang come, so that only their binding is left to do once there is a job.
+// As the pods of a gang come, so that only their binding is left to do once there is a job; where
+// it is not, the finalizer comes with the mark.
 Task<Result<void>> GangSync::guard_early(Key key, Pods pods) {
-  if (growth_[gang_text(key)].stopped) co_return Result<void>();
+  if (growth_[gang_text(key)].stopped || !co_await binds_with_mark()) co_return Result<void>();
   co_return co_await for_all(std::move(pods), [this](PodPtr pod) { return guard(std::move(pod)); });
 }
 
@@ -252,6 +253,8 @@ Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
   if (!record || !record->state.holds_resources() || !names_these(*record, pods)) {
     MS_CO_TRY(record, co_await world_.cache.refresh_job(job));
   }
+  // From here on the cache shows what it takes.
+  made.taken.reset();
   if (record) MS_CO_CHECK(co_await submission_.in_step(record));
   set_unsure(pods, false);
   Note& note = follow(job);

@@ -167,6 +167,8 @@ class GangSync {
   Task<Result<void>> let_go(Pods pods);
   Task<Result<void>> let_one_go(PodPtr pod);
   Task<Result<void>> guard(PodPtr pod);
+  Task<Result<void>> mark_first(PodPtr pod, slurm::JobId job, std::string node);
+  Task<bool> binds_with_mark();
   Task<Result<void>> unguard(PodPtr pod);
   Task<Result<void>> guard_early(control::Key key, Pods pods);
   Task<Result<void>> stop_guarding(control::Key key, Pods pods);
@@ -232,6 +234,7 @@ class GangSync {
   std::map<slurm::JobId, Note> notes_;
   // UIDs of pods of which it is not known whether Slurm has a job for them.
   std::set<std::string, std::less<>> unsure_;
+  std::optional<bool> binds_with_mark_;   // Unset: nobody has asked the API server yet.
   bool waking_ = false;                   // All that wait are about to be looked at.
   bool crowded_ = false;                  // Since they were, others' pods were in somebody's way.
   std::map<std::string, int> refusals_;   // In a row, by gang.

@@ -159,8 +159,9 @@ slurm::JobId job_of(const kube::Pod& pod) {
   return end == text.data() + text.size() ? slurm::JobId(number) : slurm::JobId();
 }
 
-Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node) {
-  return write_mark(world, std::move(pod), job, std::move(node), false);
+Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node,
+                            bool surely) {
+  return write_mark(world, std::move(pod), job, std::move(node), surely);
 }
 
 Task<Result<void>> guard_pod(World* world, PodPtr pod, bool surely) {

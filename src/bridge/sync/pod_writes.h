@@ -18,8 +18,9 @@ namespace mainspring::bridge {
 using net::Task;
 
 // Marks the pod as the job's, with its node where one is known, our finalizer and our toleration.
-// No call where it is so already.
-Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
+// No call where it is so already, unless the finalizer is to be sure.
+Task<Result<void>> mark_pod(World* world, PodPtr pod, slurm::JobId job, std::string node,
+                            bool surely = false);
 // Finalizer and toleration alone, without which no pod may be bound. No call where the pod shows
 // both, unless it is to be sure.
 Task<Result<void>> guard_pod(World* world, PodPtr pod, bool surely);
@@ -27,8 +28,8 @@ Task<Result<void>> guard_pod(World* world, PodPtr pod, bool surely);
 Task<Result<void>> unmark_pod(World* world, PodPtr pod);
 // The finalizers alone.
 Task<Result<void>> let_pod_go(World* world, PodPtr pod);
-// With the mark and the node's name on it, in one step; a server that leaves the mark out is no
-// harm, it is put on later. False where the pod has a node already or is going: its events tell
+// With the mark and the node's name on it, in one step, where the server takes labels with a
+// binding. False where the pod has a node already or is going: its events tell
 // which.
 Task<Result<bool>> bind_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
 // Where it still has the mark of the job that it is deleted for.

@@ -214,7 +214,6 @@ Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
       if (kinds[pod] == i) own.push_back(volumes[pod]);
     }
     slurm::JobRequest& request = translated[i].request;
-    request.admin_comment = comment_for(gang.pods, het ? kinds : std::vector<std::size_t>());
     place(domain, out, request, gangs[i], own);
     out.parts.push_back(std::move(request));
     for (std::string& warning : translated[i].warnings) {
@@ -228,6 +227,9 @@ Result<Prepared> Submission::shape(const Domain* domain, const Gang& gang,
     // It starts by the backfill scheduler alone.
     out.less_liked.clear();
   }
+  const std::string comment =
+      comment_for(gang.pods, asked_text(out.parts), het ? kinds : std::vector<std::size_t>());
+  for (slurm::JobRequest& part : out.parts) part.admin_comment = comment;
   return out;
 }
 
@@ -323,8 +325,8 @@ std::string Submission::less_liked(const Gang& gang, const std::vector<Place>& p
 
 // Slurm decides; but each of its refusals is a failed job in its accounting, and may have cost
 // somebody a job that could be preempted. So it is not asked where others wait in the partition or
-// too few nodes there have room.
-bool Submission::may_start_now(const slurm::JobRequest& request) const {
+// too few nodes there have room, whichever of them those get who were asked for just before.
+bool Submission::may_start_now(const slurm::JobRequest& request) {
   // An allocation is in its user's own group, and a priority is an administrator's to give.
   if (request.group_id || (request.user_id && request.priority.set())) return false;
   if (request.user_id && request.admin_comment.value_or("").size() > kLongestExtra) return false;
@@ -333,12 +335,31 @@ bool Submission::may_start_now(const slurm::JobRequest& request) const {
     if (!world_.cache.jobs().find(waiting_in_, name).empty()) return false;
   }
   const NodeRoom room(request);
-  std::int64_t missing = request.minimum_nodes.value_or(1);
+  const Demand others = under_way();
+  const std::int64_t least = request.minimum_nodes.value_or(1);
+  std::vector<std::int64_t> until_full;
+  std::int64_t sum = 0;
   for (const auto& node : nodes_of(partitions)) {
-    if (missing <= 0) break;
-    if (room.is_now(*node) && room.is_now(*node, just_taken(node->name))) --missing;
+    // Whatever those get, it has room.
+    if (std::ssize(until_full) >= least + others.nodes || (least == 1 && sum > others.nodes)) {
+      return true;
+    }
+    if (!room.is_now(*node)) continue;
+    const std::int64_t count = others.until_full(room, *node, just_taken(node->name));
+    if (count > 0) until_full.push_back(count);
+    sum += count;
   }
-  return missing <= 0;
+  return others.leaves(least, std::move(until_full));
+}
+
+Demand Submission::under_way() {
+  Demand all;
+  std::erase_if(under_way_, [&](const std::weak_ptr<const Demand>& each) {
+    const auto one = each.lock();
+    if (one) all.add(*one);
+    return !one;
+  });
+  return all;
 }
 
 // By jobs that have started since slurmctld wrote the list of nodes.
@@ -353,16 +374,15 @@ JustTaken Submission::just_taken(std::string_view node) const {
 Task<Result<Started>> Submission::start(Prepared wanted) {
   JobRequests parts = std::move(wanted.parts);
   if (parts.size() == 1) {
-    MS_CO_TRY(const slurm::JobId job,
-              co_await start_whole(parts.front(), std::move(wanted.less_liked)));
-    co_return Started{job, std::move(parts)};
+    MS_CO_TRY(Started made, co_await start_whole(parts.front(), std::move(wanted.less_liked)));
+    made.parts = std::move(parts);
+    co_return made;
   }
   MS_CO_TRY(const slurm::Submitted submitted, co_await slurm::Jobs(world_.slurm).submit_het(parts));
-  co_return Started{submitted.job, std::move(parts)};
+  co_return Started{submitted.job, std::move(parts), nullptr};
 }
 
-Task<Result<slurm::JobId>> Submission::start_whole(slurm::JobRequest request,
-                                                   std::string less_liked) {
+Task<Result<Started>> Submission::start_whole(slurm::JobRequest request, std::string less_liked) {
   std::vector<slurm::JobRequest> tries;
   if (!less_liked.empty()) {
     tries.push_back(request);
@@ -371,8 +391,10 @@ Task<Result<slurm::JobId>> Submission::start_whole(slurm::JobRequest request,
   tries.push_back(request);
   for (std::size_t i = 0; i < tries.size(); ++i) {
     if (!may_start_now(tries[i])) continue;
+    const auto taken = std::make_shared<const Demand>(Demand::of(tries[i]));
+    under_way_.emplace_back(taken);
     auto allocated = co_await allocate(std::move(tries[i]));
-    if (allocated) co_return *allocated;
+    if (allocated) co_return Started{*allocated, {}, taken};
     const bool liked =
         i + 1 < tries.size() && slurm::refused_with(allocated.error(), slurm::Errno::kImpossible);
     if (!liked && !slurm::may_start_later(allocated.error())) {
@@ -381,7 +403,7 @@ Task<Result<slurm::JobId>> Submission::start_whole(slurm::JobRequest request,
   }
   MS_CO_TRY(const slurm::Submitted submitted,
             co_await slurm::Jobs(world_.slurm).submit(std::move(request)));
-  co_return submitted.job;
+  co_return Started{submitted.job, {}, nullptr};
 }
 
 Task<Result<slurm::JobId>> Submission::allocate(slurm::JobRequest request) {
@@ -406,10 +428,11 @@ Task<Result<slurm::JobId>> Submission::allocate(slurm::JobRequest request) {
   co_return allocated.job;
 }
 
-std::string Submission::comment_for(const std::vector<PodPtr>& pods,
+std::string Submission::comment_for(const std::vector<PodPtr>& pods, std::string asked,
                                     const std::vector<std::size_t>& kinds) const {
   JobOwners owners = owners_of(pods);
   owners.cluster = world_.cluster_id();
+  owners.asked = std::move(asked);
   for (const std::size_t kind : kinds) owners.parts.push_back(static_cast<std::int32_t>(kind));
   return to_admin_comment(owners);
 }

@@ -21,6 +21,7 @@
 #include "bridge/sync/node_use.h"
 #include "bridge/sync/world.h"
 #include "bridge/translate/change.h"
+#include "bridge/translate/demand.h"
 #include "bridge/translate/domains.h"
 #include "bridge/translate/node_room.h"
 #include "bridge/translate/ownership.h"
@@ -49,6 +50,9 @@ struct Prepared {
 struct Started {
   slurm::JobId job;
   JobRequests parts;  // What Slurm was asked for.
+  // What an allocation takes. To be kept until the cache shows the job: for so long nobody else is
+  // to count on it.
+  std::shared_ptr<const Demand> taken;
 };
 
 struct JobUpdate {
@@ -132,15 +136,16 @@ class Submission {
                                   const std::vector<VolumeNodes>& volumes) const;
   std::size_t large_enough(const slurm::JobRequest& request) const;
   bool has_slurm_node(std::string_view name) const;
-  std::string comment_for(const std::vector<PodPtr>& pods,
+  std::string comment_for(const std::vector<PodPtr>& pods, std::string asked,
                           const std::vector<std::size_t>& kinds = {}) const;
   std::vector<std::shared_ptr<const slurm::Node>> nodes_of(std::string_view partitions) const;
   void leave_out_without_cpus(std::vector<Place>& places) const;
   std::string less_liked(const Gang& gang, const std::vector<Place>& places,
                          const slurm::JobRequest& request) const;
-  bool may_start_now(const slurm::JobRequest& request) const;
+  bool may_start_now(const slurm::JobRequest& request);
   JustTaken just_taken(std::string_view node) const;
-  Task<Result<slurm::JobId>> start_whole(slurm::JobRequest request, std::string less_liked);
+  Demand under_way();
+  Task<Result<Started>> start_whole(slurm::JobRequest request, std::string less_liked);
   Task<Result<slurm::JobId>> allocate(slurm::JobRequest request);
   std::optional<std::string> known_user(const kube::Pod& pod,
                                         const std::optional<std::string>& user) const;
@@ -156,6 +161,7 @@ class Submission {
   Store<slurm::Job>::IndexId waiting_in_;  // By partition: those that wait for nodes.
   NodeUse use_;
   mutable KnownFits fits_;
+  std::vector<std::weak_ptr<const Demand>> under_way_;  // Of allocations that nobody has seen yet.
   std::map<std::string, std::set<slurm::JobId>, std::less<>> left_;  // Jobs by UIDs, see disown().
 };
 

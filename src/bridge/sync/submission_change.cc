@@ -22,10 +22,17 @@ JobChanges Submission::changes(const slurm::Job& job, const JobRequests& had,
     out.anew = fmt::format("it has {} parts and needs {}", parts.size(), wanted.parts.size());
     return out;
   }
+  const bool known = had.size() == parts.size();
+  const auto owners = owners_in(job);
+  const bool as_before = owners && owners->asked == asked_text(out.parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool known = had.size() == parts.size();
-    JobChange change =
-        change_of(*parts[i], known ? std::optional(had[i]) : std::nullopt, out.parts[i], has_node);
+    std::optional<slurm::JobRequest> before;
+    if (known) {
+      before = had[i];
+    } else if (as_before) {
+      before = as_asked(*parts[i], out.parts[i]);
+    }
+    JobChange change = change_of(*parts[i], before, out.parts[i], has_node);
     if (!change.anew.empty()) {
       out.anew = std::move(change.anew);
       return out;
@@ -77,16 +84,16 @@ bool Submission::is_fixed(const slurm::Job& job) const {
 
 Task<Result<void>> Submission::own(slurm::JobId job, std::vector<PodPtr> pods) {
   const auto record = world_.cache.jobs().get({}, job.text());
+  const auto had = record ? owners_in(*record) : std::nullopt;
+  const std::string anew = comment_for(pods, had ? had->asked : "");
   if (!record || !is_het(*record)) {
-    MS_CO_CHECK(
-        co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = comment_for(pods)}));
+    MS_CO_CHECK(co_await slurm::Jobs(world_.slurm).update(job, {.admin_comment = anew}));
     MS_CO_CHECK(co_await world_.cache.refresh_job(job));
     co_return Result<void>();
   }
   // Nobody changes parts, so who stays is where it was.
-  const auto had = owners_in(*record);
   const JobOwners stay = had ? only(*had, owners_of(pods).uids) : JobOwners();
-  const std::string comment = stay.uids.empty() ? comment_for(pods) : to_admin_comment(stay);
+  const std::string comment = stay.uids.empty() ? anew : to_admin_comment(stay);
   auto parts = parts_of(*record);
   // The first one last: what it says counts, and as long as it says the old, this is done again.
   std::reverse(parts.begin(), parts.end());

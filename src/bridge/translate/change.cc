@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/hostlist.h"
 #include "base/text.h"
+#include "bridge/translate/ownership.h"
 
 namespace mainspring::bridge {
 namespace {
@@ -31,6 +33,17 @@ bool has_cpus(const slurm::Job& job, std::optional<std::int32_t> each) {
   return each && tasks > 0 && job.cpus == Number(*each * tasks);
 }
 
+// Whether both comments are of the same pods, whatever the job was asked for with.
+bool are_of_same_pods(std::string_view a, std::string_view b) {
+  const auto pods_of = [](std::string_view comment) {
+    auto owners = parse_admin_comment(comment);
+    if (!owners) return std::string(comment);
+    owners->asked.clear();
+    return to_admin_comment(*owners);
+  };
+  return a == b || pods_of(a) == pods_of(b);
+}
+
 // What is wanted and the record shows was asked for. What is not wanted is not looked at: slurmctld
 // fills in much by itself (default account and QOS, a priority that it has computed), which no
 // update would take away. But a reservation, features and nodes that are left out come from us.
@@ -46,7 +59,8 @@ JobRequest as_recorded(const slurm::Job& job, const JobRequest& wanted) {
   take(&J::account, wanted.account == job.account.view());
   take(&J::partition, names_in(wanted.partition.value_or("")) == names_in(job.partition));
   take(&J::qos, wanted.qos == job.qos.view());
-  take(&J::admin_comment, wanted.admin_comment == job.admin_comment.view());
+  take(&J::admin_comment,
+       are_of_same_pods(wanted.admin_comment.value_or(""), job.admin_comment.view()));
   take(&J::time_limit, wanted.time_limit == job.time_limit);
   take(&J::priority, wanted.priority == job.priority);
   take(&J::memory_per_node, wanted.memory_per_node == job.memory_per_node);
@@ -155,6 +169,30 @@ std::vector<std::string> gres_in(std::string_view text) {
   return out;
 }
 
+std::string asked_text(std::span<const JobRequest> parts) {
+  std::string all;
+  for (JobRequest part : parts) {
+    part.admin_comment.reset();
+    part.excluded_nodes.clear();
+    part.nodes.reset();
+    part.minimum_nodes.reset();
+    part.maximum_nodes.reset();
+    all += json::to_text(slurm::to_json(part)) + '\n';
+  }
+  return fmt::format("{:08x}", fnv1a_32(all));
+}
+
+JobRequest as_asked(const slurm::Job& job, const JobRequest& wanted) {
+  JobRequest had = wanted;
+  const JobRequest shown = as_recorded(job, wanted);
+  had.admin_comment = shown.admin_comment;
+  had.excluded_nodes = shown.excluded_nodes;
+  had.nodes = shown.nodes;
+  had.minimum_nodes = shown.minimum_nodes;
+  had.maximum_nodes = shown.maximum_nodes;
+  return had;
+}
+
 JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
                     const JobRequest& wanted, const HasNode& has_node) {
   const JobRequest before = had ? *had : as_recorded(job, wanted);
@@ -182,7 +220,10 @@ JobChange change_of(const slurm::Job& job, const std::optional<JobRequest>& had,
   if (!job.hold) differ.changeable<&J::priority>("priority");
   differ.excluded_nodes(has_node);
   differ.node_counts();
-  return std::move(differ).take();
+  JobChange change = std::move(differ).take();
+  // What it is asked for with now, but never for its own sake: that would be a call for every job.
+  if (!had && change.update != JobRequest()) change.update.admin_comment = wanted.admin_comment;
+  return change;
 }
 
 }  // namespace mainspring::bridge

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "bridge/translate/ownership.h"
+
 namespace mainspring::bridge {
 namespace {
 
@@ -157,7 +159,56 @@ TEST(Change, OfAJobWhoseRequestIsForgottenIsWhatItsRecordShowsOtherwise) {
   JobRequest expected;
   expected.time_limit = 5;
   expected.cpus_per_task = 3;
+  expected.admin_comment = "pods";
   EXPECT_EQ(change_of_recorded(recorded(), wanted).update, expected);
+}
+
+// The comment of a job for pod a that was asked for with these.
+std::string comment_with(std::vector<JobRequest> parts) {
+  JobOwners owners;
+  owners.pods = {"ns/a"};
+  owners.uids = {"1"};
+  if (!parts.empty()) owners.asked = asked_text(parts);
+  return to_admin_comment(owners);
+}
+
+TEST(Change, OfWhatAnAdministratorHasDoneIsNoneWhereTheOwnersWantTheSame) {
+  JobRequest wanted = asked();
+  wanted.time_limit = 5;
+  wanted.priority = 70;
+  wanted.wckey = "protein";
+  wanted.admin_comment = comment_with({wanted});
+  slurm::Job job = recorded();
+  job.admin_comment = *wanted.admin_comment;
+  job.time_limit = 90;
+  EXPECT_TRUE(change_of(job, as_asked(job, wanted), wanted, all_are_there).none());
+  // But what changes by itself is followed.
+  wanted.excluded_nodes = {"n1"};
+  JobRequest expected;
+  expected.excluded_nodes = {"n1"};
+  EXPECT_EQ(change_of(job, as_asked(job, wanted), wanted, all_are_there).update, expected);
+}
+
+TEST(Change, WhatAJobWasAskedForWithIsTheSameWhicheverItsPodsAndTheNodesThatItLeavesOut) {
+  JobRequest other = asked();
+  other.admin_comment = "other pods";
+  other.nodes = "3";
+  other.maximum_nodes = 3;
+  other.excluded_nodes = {"n1"};
+  const auto text = [](const JobRequest& one) { return asked_text(std::vector{one}); };
+  EXPECT_EQ(text(other), text(asked()));
+  other.qos = "high";
+  EXPECT_NE(text(other), text(asked()));
+}
+
+TEST(Change, OfWhatAJobWasAskedForWithIsWrittenWithOthersOnly) {
+  JobRequest wanted = asked();
+  wanted.admin_comment = comment_with({wanted});
+  slurm::Job job = recorded();
+  job.admin_comment = comment_with({});
+  EXPECT_TRUE(change_of_recorded(job, wanted).none());
+  wanted.time_limit = 5;
+  EXPECT_EQ(change_of_recorded(job, wanted).update.admin_comment, wanted.admin_comment);
 }
 
 TEST(Change, OfAJobThatIsForMorePodsThanItSaysIsAlsoOneOfItsNodes) {

@@ -11,7 +11,8 @@ namespace mainspring::bridge {
 constexpr auto json_fields(json::Tag<JobOwners>) {
   return json::fields(json::field("pods", &JobOwners::pods), json::field("uids", &JobOwners::uids),
                       json::field("cluster", &JobOwners::cluster),
-                      json::field("parts", &JobOwners::parts));
+                      json::field("parts", &JobOwners::parts),
+                      json::field("asked", &JobOwners::asked));
 }
 
 namespace {
@@ -66,6 +67,7 @@ JobOwners only(const JobOwners& owners, std::span<const std::string> uids) {
   const std::set<std::string_view> stay(uids.begin(), uids.end());
   JobOwners out;
   out.cluster = owners.cluster;
+  out.asked = owners.asked;
   for (std::size_t i = 0; i < owners.uids.size(); ++i) {
     if (!stay.contains(owners.uids[i])) continue;
     out.pods.push_back(owners.pods[i]);
@@ -85,6 +87,7 @@ std::string to_admin_comment(const JobOwners& owners) {
     for (const std::int32_t part : owners.parts) parts.push_back(part);
     comment.set("parts", std::move(parts));
   }
+  if (!owners.asked.empty()) comment.set("asked", owners.asked);
   return json::to_text(comment);
 }
 

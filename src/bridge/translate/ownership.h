@@ -3,7 +3,9 @@
 // Whose an external job is, as its admin comment says:
 // {"pods":["ns/name"],"uids":["..."],"cluster":"..."}. The pods are what slurm-bridge writes and
 // reads; the rest is ours, and makes it certain. All parts of a het job have the same comment, with
-// "parts":[0,1,1] for which pod is in which. Pure.
+// "parts":[0,1,1] for which pod is in which. "asked" stands for what the job was asked for with, so
+// that a bridge which starts can tell what its owners have changed since from what an administrator
+// has. Pure.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +26,7 @@ struct JobOwners {
   std::string cluster;
   // In the order of the pods; empty where the job is of one part.
   std::vector<std::int32_t> parts;
+  std::string asked;  // See translate/change.h; empty where not known.
 
   bool operator==(const JobOwners&) const = default;
 };

@@ -33,9 +33,11 @@ TEST(Ownership, WhoStaysIsInThePartWhereItWas) {
   JobOwners owners = owners_of(std::vector<PodPtr>{pod("a", "1"), pod("b", "2"), pod("c", "3")});
   owners.cluster = "7d3f";
   owners.parts = {0, 1, 1};
+  owners.asked = "c0ffee";
   const std::vector<std::string> stay = {"3", "1"};
   EXPECT_EQ(to_admin_comment(only(owners, stay)),
-            R"({"pods":["ml/a","ml/c"],"uids":["1","3"],"cluster":"7d3f","parts":[0,1]})");
+            R"({"pods":["ml/a","ml/c"],"uids":["1","3"],"cluster":"7d3f","parts":[0,1],)"
+            R"("asked":"c0ffee"})");
 }
 
 TEST(Ownership, ComesBackAsItWasWritten) {
@@ -44,6 +46,7 @@ TEST(Ownership, ComesBackAsItWasWritten) {
   owners.cluster = "7d3f";
   EXPECT_EQ(to_admin_comment(owners),
             R"({"pods":["ml/a","ml/b"],"uids":["1","2"],"cluster":"7d3f"})");
+  owners.asked = "c0ffee";
   EXPECT_EQ(parse_admin_comment(to_admin_comment(owners)), owners);
 }
 
