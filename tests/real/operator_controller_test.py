@@ -296,7 +296,8 @@ class OperatorControllerTest(OperatorTest):
         template = self.pod_template("StatefulSet", "slurm-controller")
         sources = self.projected(template, "slurm-etc")
         maps = [s["configMap"]["name"] for s in sources if "configMap" in s]
-        self.assertEqual(maps, ["slurm-config", "cepi", "cpro", "epi", "pro-a", "pro-b"])
+        copies = [f"slurm-approved-{m}" for m in ("cepi", "cpro", "epi", "pro-a", "pro-b")]
+        self.assertEqual(maps, ["slurm-config", *copies])
 
         before = self.api.get("ConfigMap", self.ns, "slurm-config")
         self.api.spec("Controller", self.ns, "slurm", prologScriptRefs=[{"name": "missing"}])
@@ -318,7 +319,13 @@ class OperatorControllerTest(OperatorTest):
             for s in self.projected(template, "slurm-etc")
             if "configMap" in s
         ]
-        self.assertEqual(maps, ["slurm-config", "mine"])
+        self.assertEqual(maps, ["slurm-config", "slurm-approved-mine"])
+        # What slurmctld would stop at does not even lie in wait for its next start.
+        self.api.patch("ConfigMap", self.ns, "mine", {"data": {"cgroup.conf": "Constrain=yes\n"}})
+        state = lambda one: one.get("status", {}).get("config", {}).get("state")  # noqa: E731
+        self.wait_for("Controller", "slurm", lambda one: state(one) == "Rejected")
+        copy = self.api.get("ConfigMap", self.ns, "slurm-approved-mine")
+        self.assertEqual(copy["data"], {"cgroup.conf": "ConstrainCores=yes\n"})
 
     def start_sidecar(self, script: str, files: dict[str, str]) -> Path:
         """The script as it runs in the pod: it sees /etc/slurm and /run/approved, naps shorter, and
