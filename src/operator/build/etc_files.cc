@@ -9,6 +9,19 @@ namespace {
 
 constexpr std::string_view kSlurmConf = "slurm.conf";
 
+// They are all in one folder, whatever path stands behind Include.
+slurm::ConfFile read(const Files& files, std::set<std::string>* included) {
+  const auto text_of = [&](std::string_view name) -> std::optional<std::string_view> {
+    const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
+    if (found == files.end()) return std::nullopt;
+    if (included != nullptr) included->insert(found->first);
+    return found->second;
+  };
+  const auto conf = files.find(std::string(kSlurmConf));
+  return slurm::read_conf(kSlurmConf, conf == files.end() ? "" : std::string_view(conf->second),
+                          text_of);
+}
+
 void add(Files& to, Files from) {
   for (auto& [name, bytes] : from) to.insert_or_assign(name, std::move(bytes));
 }
@@ -49,14 +62,12 @@ Files written_files(const kube::ConfigMap& config, const ConfigMaps& approved) {
   return files;
 }
 
-// They are all in one folder, whatever path stands behind Include.
-slurm::ConfFile read_slurm_conf(const Files& files) {
-  const auto text_of = [&](std::string_view name) -> std::optional<std::string_view> {
-    const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
-    if (found == files.end()) return std::nullopt;
-    return found->second;
-  };
-  return slurm::read_conf(kSlurmConf, text_of(kSlurmConf).value_or(""), text_of);
+slurm::ConfFile read_slurm_conf(const Files& files) { return read(files, nullptr); }
+
+std::set<std::string> included_files(const Files& files) {
+  std::set<std::string> names;
+  static_cast<void>(read(files, &names));
+  return names;
 }
 
 }  // namespace mainspring::op::build

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,7 @@ Files written_files(const kube::ConfigMap& config, const ConfigMaps& approved);
 
 // The slurm.conf among them, with what it includes.
 slurm::ConfFile read_slurm_conf(const Files& files);
+// Those of them that it includes.
+std::set<std::string> included_files(const Files& files);
 
 }  // namespace mainspring::op::build
