@@ -137,7 +137,7 @@ Result<Value> pod_spec(const ControllerInputs& inputs, Extent extent) {
   Value volumes = Value::array(
       {std::move(etc), memory_volume("slurm-logfile"), memory_volume("run"), std::move(socket)});
   if (controller.spec.inplace_reconfigure && extent == Extent::kFull) {
-    volumes.push_back(approved_volume());
+    for (Value& volume : reconfigure_volumes()) volumes.push_back(std::move(volume));
   }
   Value spec = Value::object({{"automountServiceAccountToken", false},
                               {"initContainers", std::move(sidecars)},
