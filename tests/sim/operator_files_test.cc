@@ -127,6 +127,35 @@ TEST_F(ControllerSyncTest, KeepsAPartitionThatWasInAnIncludedFileToo) {
   EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=mine")));
 }
 
+// What the cache has may be older than the closing, and lack a job that came just before it.
+TEST_F(ControllerSyncTest, LooksForJobsOfAClosedPartitionInANewListOfAll) {
+  bool closed = false;
+  slurm_.model().set_files(
+      [&] { return std::vector<sim::SlurmPartition>{{.name = "mine", .closed = closed}}; });
+  slurm_.model().reconfigure();
+  add_controller(", extraConf: 'PartitionName=mine Nodes=ALL'");
+  start();
+  roll_out();
+  connect_slurm();
+  std::uint32_t late = 0;
+  slurm_wire_.refuses = [&](const http::Request& request) {
+    if (late != 0 || request.url.path.find("/partition/mine") == std::string::npos) return false;
+    sim::SlurmJob job{.partition = "mine", .nodes_wanted = 0, .held = true};
+    EXPECT_FALSE(slurm_.model().submit(job));
+    late = job.id;
+    closed = true;
+    slurm_.model().reconfigure();
+    return false;
+  };
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: ''}}");
+  executor_.advance(minutes(1));
+  ASSERT_NE(late, 0U);
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=mine Nodes=ALL State=DRAIN\n"));
+  EXPECT_FALSE(slurm_.model().cancel(late));
+  executor_.advance(minutes(7));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=mine")));
+}
+
 TEST_F(ControllerSyncTest, HasSlurmctldTakeUpNewKeysForTokensAndWhatIsBinary) {
   add_map("keys", R"({jwks.json: '{"keys": []}'})");
   add(R"({apiVersion: v1, kind: ConfigMap, metadata: {name: tools, namespace: hpc},
