@@ -11,6 +11,12 @@ std::string controller_internal_name(std::string_view owner) {
 std::string controller_config_name(std::string_view owner) {
   return fmt::format("{}-config", owner);
 }
+std::string approved_map_name(std::string_view owner, std::string_view map) {
+  return fmt::format("{}-approved-{}", owner, map);
+}
+std::string approved_jwks_name(std::string_view owner) {
+  return fmt::format("{}-approved.jwks", owner);
+}
 std::string accounting_name(std::string_view owner) { return fmt::format("{}-accounting", owner); }
 std::string restapi_name(std::string_view owner) { return fmt::format("{}-restapi", owner); }
 std::string ssh_config_name(std::string_view owner) { return fmt::format("{}-ssh-config", owner); }

@@ -12,9 +12,12 @@
 namespace mainspring::api {
 
 // Objects that belong to a Controller, an Accounting, ...: by the owner's name.
-std::string controller_name(std::string_view owner);            // "X-controller"
-std::string controller_internal_name(std::string_view owner);   // "X-controller-internal"
-std::string controller_config_name(std::string_view owner);     // "X-config"
+std::string controller_name(std::string_view owner);           // "X-controller"
+std::string controller_internal_name(std::string_view owner);  // "X-controller-internal"
+std::string controller_config_name(std::string_view owner);    // "X-config"
+// "X-approved-M", of the ConfigMap M that a Controller refers to; "X-approved.jwks".
+std::string approved_map_name(std::string_view owner, std::string_view map);
+std::string approved_jwks_name(std::string_view owner);
 std::string accounting_name(std::string_view owner);            // "X-accounting"
 std::string restapi_name(std::string_view owner);               // "X-restapi"
 std::string ssh_config_name(std::string_view owner);            // "X-ssh-config"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.h"
 #include "slurm/conf_lint_internal.h"
@@ -44,6 +45,7 @@ class SettingsCheck {
     check_gres_types();
     check_task_parameters();
     check_topology_file();
+    check_scripts();
   }
 
  private:
@@ -283,6 +285,25 @@ class SettingsCheck {
     if (files_.contains("topology.yaml") || files_.contains("topology.conf")) return;
     error("TopologyPlugin", "there is neither topology.yaml nor topology.conf",
           "add one of them, or use topology/flat");
+  }
+
+  // These plugins run a script that is beside slurm.conf, and slurmctld ends without it.
+  void check_scripts() {
+    struct Scripted {
+      std::string_view key, plugin, file;
+    };
+    constexpr auto kScripted = std::to_array<Scripted>({
+        {"JobSubmitPlugins", "job_submit/lua", "job_submit.lua"},
+        {"JobCompType", "jobcomp/lua", "jobcomp.lua"},
+        {"BurstBufferType", "burst_buffer/lua", "burst_buffer.lua"},
+    });
+    for (const Scripted& one : kScripted) {
+      const std::string_view plugins = value(one.key);
+      const bool runs = list_has(plugins, one.plugin) || list_has(plugins, "lua");
+      if (!runs || files_.contains(one.file)) continue;
+      error(one.key, fmt::format("there is no {}, which {} runs", one.file, one.plugin),
+            "add the script, or leave the plugin out");
+    }
   }
 
   std::span<const ConfLine> lines_;

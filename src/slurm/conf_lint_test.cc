@@ -101,6 +101,19 @@ TEST(ConfLint, IncludedFilesAreJudgedWithTheirOwnNames) {
   EXPECT_THAT(lint_slurm("Include absent.conf"), error(5, "Include", "absent.conf"));
 }
 
+TEST(ConfLint, ScriptsOfPluginsMustExist) {
+  EXPECT_THAT(lint_slurm("JobSubmitPlugins=lua"), error(5, "JobSubmitPlugins", "job_submit.lua"));
+  EXPECT_THAT(lint_slurm("JobSubmitPlugins=all_partitions,job_submit/lua"),
+              error(5, "JobSubmitPlugins", "job_submit.lua"));
+  EXPECT_THAT(lint_slurm("JobCompType=jobcomp/lua"), error(5, "JobCompType", "jobcomp.lua"));
+  EXPECT_THAT(lint_slurm("BurstBufferType=burst_buffer/lua"),
+              error(5, "BurstBufferType", "burst_buffer.lua"));
+  EXPECT_THAT(lint_slurm("JobSubmitPlugins=all_partitions"), IsEmpty());
+  EXPECT_THAT(lint({{"slurm.conf", std::string(kGood) + "JobSubmitPlugins=lua\n"},
+                    {"job_submit.lua", "function slurm_job_submit() end"}}),
+              IsEmpty());
+}
+
 TEST(ConfLint, WhatTopologyNamesMustExist) {
   const std::string tree =
       "- topology: t\n  tree:\n    switches:\n    - switch: a\n      children: b\n    - switch: b\n"

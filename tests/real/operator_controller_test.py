@@ -296,7 +296,8 @@ class OperatorControllerTest(OperatorTest):
         template = self.pod_template("StatefulSet", "slurm-controller")
         sources = self.projected(template, "slurm-etc")
         maps = [s["configMap"]["name"] for s in sources if "configMap" in s]
-        self.assertEqual(maps, ["slurm-config", "cepi", "cpro", "epi", "pro-a", "pro-b"])
+        copies = [f"slurm-approved-{m}" for m in ("cepi", "cpro", "epi", "pro-a", "pro-b")]
+        self.assertEqual(maps, ["slurm-config", *copies])
 
         before = self.api.get("ConfigMap", self.ns, "slurm-config")
         self.api.spec("Controller", self.ns, "slurm", prologScriptRefs=[{"name": "missing"}])
@@ -318,13 +319,19 @@ class OperatorControllerTest(OperatorTest):
             for s in self.projected(template, "slurm-etc")
             if "configMap" in s
         ]
-        self.assertEqual(maps, ["slurm-config", "mine"])
+        self.assertEqual(maps, ["slurm-config", "slurm-approved-mine"])
+        # What slurmctld would stop at does not even lie in wait for its next start.
+        self.api.patch("ConfigMap", self.ns, "mine", {"data": {"cgroup.conf": "Constrain=yes\n"}})
+        state = lambda one: one.get("status", {}).get("config", {}).get("state")  # noqa: E731
+        self.wait_for("Controller", "slurm", lambda one: state(one) == "Rejected")
+        copy = self.api.get("ConfigMap", self.ns, "slurm-approved-mine")
+        self.assertEqual(copy["data"], {"cgroup.conf": "ConstrainCores=yes\n"})
 
-    def start_sidecar(self, script: str, files: dict[str, str]) -> Path:
-        """The script as it runs in the pod: it sees /etc/slurm and /run/approved, naps shorter, and
-        its scontrol notes in a file that it was called."""
+    def pod_for_sidecar(self, files: dict[str, str]) -> Path:
+        """What the sidecar finds in its pod: files, volumes, and programs that note that they were
+        called."""
         root = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        for folder in "etc/slurm", "run/approved", "bin":
+        for folder in "etc/slurm", "run/approved", "run/taken-up", "bin":
             (root / folder).mkdir(parents=True)
         stubs = {"scontrol": "called", "sleep": "naps"}
         for program, note in stubs.items():
@@ -333,15 +340,23 @@ class OperatorControllerTest(OperatorTest):
             stub.write_text(f"#!/bin/sh\necho >>{root}/{note}\nexec /bin/sleep 0.05\n")
             stub.chmod(0o755)
         self.bring(root, files, "")
+        return root
+
+    def start_sidecar(self, script: str, root: Path) -> subprocess.Popen:
+        """The script as it runs in the pod, with shorter naps."""
         mounts = f"mount --bind {root}/etc /etc && mount --bind {root}/run /run"
         process = subprocess.Popen(
             ["unshare", "--mount", "sh", "-c", f'{mounts} && exec bash -c "$1"', "sh", script],
             env={"PATH": f"{root}/bin:/usr/bin:/bin"},
             start_new_session=True,
         )
-        self.addCleanup(process.wait)
-        self.addCleanup(os.killpg, process.pid, signal.SIGKILL)
-        return root
+        self.addCleanup(self.stop_sidecar, process)
+        return process
+
+    def stop_sidecar(self, process: subprocess.Popen) -> None:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def bring(self, root: Path, files: dict[str, str], approved: str) -> None:
         for name, text in files.items():
@@ -363,7 +378,8 @@ class OperatorControllerTest(OperatorTest):
             return files | maps[0] | maps[1]
 
         before = self.annotations(pod)[APPROVED]
-        root = self.start_sidecar(script, all_files())
+        root = self.pod_for_sidecar(all_files())
+        sidecar = self.start_sidecar(script, root)
         count = lambda note: (root / note).read_text().count("\n")  # noqa: E731
         self.wait(lambda: count("naps") > 2, "the sidecar looks")
         self.assertEqual(count("called"), 0)
@@ -385,6 +401,15 @@ class OperatorControllerTest(OperatorTest):
         seen = count("naps")
         self.wait(lambda: count("naps") > seen + 4, "the sidecar looks again")
         self.assertEqual(count("called"), 1)
+
+        # Files that come while it restarts are new to slurmctld all the same.
+        self.stop_sidecar(sidecar)
+        before = self.annotations(pod)[APPROVED]
+        self.api.patch("ConfigMap", self.ns, "mine", {"data": {"gres.conf": "# some\n"}})
+        self.wait(lambda: self.annotations(pod)[APPROVED] != before, "another hash")
+        self.bring(root, all_files(), self.annotations(pod)[APPROVED])
+        self.start_sidecar(script, root)
+        self.wait(lambda: count("called") == 2, "slurmctld is told of these, too")
 
     def test_room_for_nodes_grows_by_a_reconfigure(self):
         """What the operator relies on when it writes a larger MaxNodeCount: slurmctld takes it up

@@ -114,6 +114,13 @@ class ControllerSyncTest : public testing::Test {
     ASSERT_LT(response.status, 300) << response.body;
   }
 
+  void remove(const kube::Resource& resource, std::string_view name) {
+    http::Request request;
+    request.method = http::Method::kDelete;
+    request.url = *http::Url::parse("https://x" + resource.path("hpc", name));
+    ASSERT_EQ(kube_.answer(request).status, 200);
+  }
+
   static std::string found(const std::string& name) {
     std::ifstream file(MAINSPRING_TEST_DATA "/operator/controller/taken-over/" + name);
     EXPECT_TRUE(file) << name;

@@ -270,10 +270,7 @@ TEST_F(ControllerSyncTest, AServiceMonitorComesWithItsKindAndGoesWhenNobodyWants
   want("true");
   ASSERT_TRUE(monitor());
   // There is no cache of it, so it takes a while to see that it is gone.
-  http::Request gone;
-  gone.method = http::Method::kDelete;
-  gone.url = *http::Url::parse("https://x" + monitors.path("hpc", "slurm-controller"));
-  ASSERT_EQ(kube_.answer(gone).status, 200);
+  remove(monitors, "slurm-controller");
   executor_.advance(minutes(11));
   ASSERT_TRUE(monitor());
   // What somebody has made his own is not ours to remove.

@@ -37,11 +37,11 @@ constexpr std::string_view kConfig = R"(
 apiVersion: v1
 kind: ConfigMap
 metadata:
-  name: c-config
+  name: NAME
   annotations: {mainspring.slurm.net/restart-hash: abc}
   ownerReferences:
   - {apiVersion: slinky.slurm.net/v1beta1, kind: Controller, name: c, uid: UID, controller: true}
-data: {slurm.conf: "ClusterName=c\n"}
+data: {FILE: "ClusterName=c\n"}
 )";
 constexpr std::string_view kRestApi = R"(
 apiVersion: slinky.slurm.net/v1beta1
@@ -91,10 +91,14 @@ class OperatorDaemons : public ::testing::Test {
     put_secret("sssd", "sssd.conf", "[sssd]");
   }
   // What the Controller's reconciler writes.
-  void put_config() {
+  void put_config(std::string_view name = "c-config", std::string_view file = "slurm.conf") {
     std::string config(kConfig);
-    config.replace(config.find("UID"), 3,
-                   scene.at(api::Controller::kResource, "c", "/metadata/uid"));
+    const auto set = [&](std::string_view what, std::string_view to) {
+      config.replace(config.find(what), what.size(), to);
+    };
+    set("UID", scene.at(api::Controller::kResource, "c", "/metadata/uid"));
+    set("NAME", name);
+    set("FILE", file);
     scene.put(config);
   }
   // As kube-controller-manager does when all pods are up.
@@ -169,6 +173,25 @@ TEST_F(OperatorDaemons, RestApiFollowsItsSlurmdbdAndNotEveryChange) {
   const std::string before = with("AccountingStorageHost=here");
   EXPECT_EQ(with("AccountingStorageHost=here\\nKillWait=7"), before);
   EXPECT_NE(with("AccountingStorageHost=there"), before);
+}
+
+TEST_F(OperatorDaemons, RestApiHasTheFilesThatSlurmConfIncludes) {
+  op::RestApiSync sync(scene.world);
+  put_keys();
+  scene.put(kController);
+  put_config();
+  put_config("c-approved-mine", "more.conf");
+  scene.put(kRestApi);
+  scene.start();
+  const auto sources = [&] {
+    return scene.at(Deployment::kResource, "rest-restapi",
+                    "/spec/template/spec/volumes/0/projected/sources");
+  };
+  EXPECT_THAT(sources(), Not(HasSubstr("more.conf")));
+  scene.change(kube::ConfigMap::kResource, "c-config",
+               R"({data: {slurm.conf: "ClusterName=c\nInclude more.conf\n"}})");
+  scene.settle();
+  EXPECT_THAT(sources(), HasSubstr("c-approved-mine"));
 }
 
 TEST_F(OperatorDaemons, ADeploymentOfTheOperatorBeforeUsRollsWithTheFirstNewKeyOnly) {

@@ -35,6 +35,127 @@ TEST_F(ControllerSyncTest, GivesTheSidecarLeaveForGoodFilesAndForNoOthers) {
   EXPECT_THAT(config("message"), HasSubstr("sidecar"));
 }
 
+// slurmctld reads its files whenever it starts, and nobody is asked before: not the webhook, which
+// may be away when somebody edits a ConfigMap, nor we.
+TEST_F(ControllerSyncTest, StartsSlurmctldWithTheFilesThatItLastFoundGood) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_map("idp", R"({keys.json: '{"keys": []}', more: '{'})");
+  add_controller(", configFileRefs: [{name: files}], jwksKeyRef: {name: idp, key: keys.json}");
+  start();
+  roll_out();
+  connect_slurm();
+  const auto gres = [&] {
+    return text_at(*object(kube::ConfigMap::kResource, "slurm-approved-files"), "/data/gres.conf");
+  };
+  const Value keys = *object(kube::ConfigMap::kResource, "slurm-approved.jwks");
+  EXPECT_EQ(json::to_text(*keys.find("data")), R"({"jwks.json":"{\"keys\": []}"})");
+  EXPECT_EQ(text_at(keys, "/metadata/ownerReferences/0/name"), "slurm");
+  const Value set = *object(kube::StatefulSet::kResource, "slurm-controller");
+  const Value& sources = *set.at_pointer("/spec/template/spec/volumes/0/projected/sources");
+  EXPECT_EQ(text_at(sources, "/3/configMap/name"), "slurm-approved-files");
+  EXPECT_EQ(text_at(sources, "/4/configMap/name"), "slurm-approved.jwks");
+  EXPECT_EQ(gres(), "AutoDetect=off");
+
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: 'Nam=gpu'}}");
+  executor_.advance(seconds(20));
+  EXPECT_EQ(config("state"), "Rejected");
+  EXPECT_EQ(gres(), "AutoDetect=off");
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: '# none'}}");
+  executor_.advance(seconds(20));
+  EXPECT_EQ(config("state"), "Applied");
+  EXPECT_EQ(gres(), "# none");
+  remove(kube::ConfigMap::kResource, "files");
+  executor_.advance(seconds(20));
+  EXPECT_THAT(condition("Degraded"), HasSubstr("MissingReference"));
+  EXPECT_EQ(gres(), "# none");
+}
+
+// A kubelet that looks before it has heard of the files finds the old ones, and looks again after a
+// minute only.
+TEST_F(ControllerSyncTest, BringsFilesIntoThePodsAfterTheNewsOfThem) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_controller(", configFileRefs: [{name: files}]");
+  start();
+  roll_out();
+  connect_slurm();
+  std::vector<std::string> heard;
+  wire_.refuses = [&](const http::Request& request) {
+    if (request.method == http::Method::kPatch &&
+        request.url.path.ends_with("/pods/slurm-controller-0")) {
+      const auto copy = world_->config_maps.get("hpc", "slurm-approved-files");
+      heard.emplace_back(copy->data.find("gres.conf").value_or(""));
+    }
+    return false;
+  };
+  patch(kube::ConfigMap::kResource, "files", "{data: {gres.conf: '# none'}}");
+  executor_.advance(seconds(2));
+  EXPECT_THAT(heard, testing::ElementsAre("# none"));
+}
+
+TEST_F(ControllerSyncTest, DropsTheCopyOfAConfigMapOnceNoPodHasIt) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_controller(", configFileRefs: [{name: files}]");
+  start();
+  roll_out();
+  connect_slurm();
+  const auto copy = [&] {
+    return kube_.find(kube::ConfigMap::kResource, "hpc", "slurm-approved-files");
+  };
+  patch(api::Controller::kResource, "slurm", "{spec: {configFileRefs: []}}");
+  executor_.advance(minutes(1));
+  EXPECT_TRUE(copy());
+  roll_out();
+  executor_.advance(minutes(1));
+  EXPECT_FALSE(copy());
+  EXPECT_TRUE(kube_.find(kube::ConfigMap::kResource, "hpc", "files"));
+  wire_.writes.clear();
+  executor_.advance(minutes(10));
+  EXPECT_THAT(wire_.writes, IsEmpty());
+}
+
+TEST_F(ControllerSyncTest, KeepsAPartitionThatWasInAnIncludedFileToo) {
+  add_map("more", "{more.conf: 'PartitionName=mine Nodes=ALL'}");
+  add_controller(", configFileRefs: [{name: more}], extraConf: 'Include more.conf'");
+  start();
+  roll_out();
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=mine")));
+  patch(kube::ConfigMap::kResource, "more", "{data: {more.conf: '# none'}}");
+  executor_.advance(minutes(1));
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=mine Nodes=ALL State=DRAIN\n"));
+  patch(kube::ConfigMap::kResource, "more", "{data: {more.conf: 'PartitionName=mine Nodes=ALL'}}");
+  executor_.advance(minutes(1));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=mine")));
+}
+
+// What the cache has may be older than the closing, and lack a job that came just before it.
+TEST_F(ControllerSyncTest, LooksForJobsOfAClosedPartitionInANewListOfAll) {
+  bool closed = false;
+  slurm_.model().set_files(
+      [&] { return std::vector<sim::SlurmPartition>{{.name = "mine", .closed = closed}}; });
+  slurm_.model().reconfigure();
+  add_controller(", extraConf: 'PartitionName=mine Nodes=ALL'");
+  start();
+  roll_out();
+  connect_slurm();
+  std::uint32_t late = 0;
+  slurm_wire_.refuses = [&](const http::Request& request) {
+    if (late != 0 || request.url.path.find("/partition/mine") == std::string::npos) return false;
+    sim::SlurmJob job{.partition = "mine", .nodes_wanted = 0, .held = true};
+    EXPECT_FALSE(slurm_.model().submit(job));
+    late = job.id;
+    closed = true;
+    slurm_.model().reconfigure();
+    return false;
+  };
+  patch(api::Controller::kResource, "slurm", "{spec: {extraConf: ''}}");
+  executor_.advance(minutes(1));
+  ASSERT_NE(late, 0U);
+  EXPECT_THAT(slurm_conf(), HasSubstr("PartitionName=mine Nodes=ALL State=DRAIN\n"));
+  EXPECT_FALSE(slurm_.model().cancel(late));
+  executor_.advance(minutes(7));
+  EXPECT_THAT(slurm_conf(), Not(HasSubstr("PartitionName=mine")));
+}
+
 TEST_F(ControllerSyncTest, HasSlurmctldTakeUpNewKeysForTokensAndWhatIsBinary) {
   add_map("keys", R"({jwks.json: '{"keys": []}'})");
   add(R"({apiVersion: v1, kind: ConfigMap, metadata: {name: tools, namespace: hpc},

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
 
 #include "base/digest.h"
 #include "base/text.h"
-#include "slurm/conf_file.h"
+#include "operator/build/etc_files.h"
 
 namespace mainspring::op::build {
 namespace {
@@ -94,23 +93,14 @@ std::string settings_of(const slurm::ConfFile& conf, std::span<const RestartKey>
   return settings;
 }
 
-slurm::ConfFile read(const std::map<std::string, std::string>& files) {
-  const auto text_of = [&](std::string_view name) -> std::optional<std::string_view> {
-    const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
-    if (found == files.end()) return std::nullopt;
-    return found->second;
-  };
-  return slurm::read_conf("slurm.conf", text_of("slurm.conf").value_or(""), text_of);
-}
-
 }  // namespace
 
 std::string restart_hash(const std::map<std::string, std::string>& files) {
-  return hex_encode(sha256(settings_of(read(files), kRestartKeys)));
+  return hex_encode(sha256(settings_of(read_slurm_conf(files), kRestartKeys)));
 }
 
 std::string rest_hash(const std::map<std::string, std::string>& files) {
-  const slurm::ConfFile conf = read(files);
+  const slurm::ConfFile conf = read_slurm_conf(files);
   return hex_encode(sha256(settings_of(conf, kRestartKeys) + settings_of(conf, kRestKeys)));
 }
 

@@ -9,6 +9,8 @@
 #include "operator/build/config_change.h"
 #include "operator/build/controller_names.h"
 #include "operator/build/controller_pod.h"
+#include "operator/build/etc_files.h"
+#include "operator/build/jwks.h"
 #include "operator/build/merge.h"
 #include "operator/build/metadata.h"
 #include "operator/build/takeover.h"
@@ -78,6 +80,29 @@ Result<void> add_state(Value& stateful_set, const api::Controller& controller) {
   }
   stateful_set["spec"]["template"]["spec"]["volumes"].push_back(std::move(volume));
   return {};
+}
+
+Value approved_map(const api::Controller& controller, const std::string& name, Value data,
+                   Value binary_data) {
+  Value map =
+      Value::object({{"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", meta_of(controller, name, controller_metadata(controller, {}))}});
+  if (!data.empty()) map.set("data", std::move(data));
+  if (!binary_data.empty()) map.set("binaryData", std::move(binary_data));
+  return map;
+}
+
+Value whole(const json::StringMap& files) {
+  Value all = Value::object();
+  for (const auto& [name, text] : files) all.set(name, text);
+  return all;
+}
+
+// The one key, under the name that it has in the pod.
+Value as_jwks(const json::StringMap& files, std::string_view key) {
+  const auto text = files.find(key);
+  return text ? Value::object({{kJwksFile, *text}}) : Value::object();
 }
 
 Value monitor_endpoint(const api::MonitorEndpoint& endpoint,
@@ -164,6 +189,22 @@ Value controller_config_map(const ControllerInputs& inputs) {
        {"metadata",
         meta_of(controller, api::controller_config_name(controller.meta.name), metadata)},
        {"data", to_json(files)}});
+}
+
+std::vector<Value> controller_approved_maps(const ControllerInputs& inputs) {
+  const api::Controller& controller = inputs.conf.controller;
+  std::vector<Value> all;
+  for (const auto& [name, map] : maps_by_name(inputs.conf)) {
+    all.push_back(approved_map(controller, api::approved_map_name(controller.meta.name, name),
+                               whole(map->data), whole(map->binary_data)));
+  }
+  if (inputs.jwks != nullptr && controller.spec.jwks_key_ref) {
+    const std::string& key = controller.spec.jwks_key_ref->key;
+    all.push_back(approved_map(controller, api::approved_jwks_name(controller.meta.name),
+                               as_jwks(inputs.jwks->data, key),
+                               as_jwks(inputs.jwks->binary_data, key)));
+  }
+  return all;
 }
 
 Result<Value> controller_stateful_set(const ControllerInputs& inputs,

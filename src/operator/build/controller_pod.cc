@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/names.h"
+#include "operator/build/jwks.h"
 #include "operator/build/merge.h"
 #include "operator/build/pod_parts.h"
 #include "operator/build/sidecars.h"
@@ -61,18 +62,25 @@ std::vector<std::string> referenced_maps(const api::ControllerSpec& spec) {
   return names;
 }
 
-Result<Value> etc_volume(const api::Controller& controller) {
+// slurmctld reads its files when it starts, whoever has it start. So it finds the copies that were
+// looked at (controller_approved_maps), never the user's own, which may be bad or gone by then.
+Result<Value> etc_volume(const api::Controller& controller, Extent extent) {
   const api::ControllerSpec& spec = controller.spec;
+  const std::string& name = controller.meta.name;
   const api::KeyRef* jwt = api::jwt_key_of(spec);
   if (!spec.slurm_key_ref) return fail(Code::kInvalid, "spec.slurmKeyRef must name a Secret");
   if (jwt == nullptr) return fail(Code::kInvalid, "spec.jwtKeyRef must name a Secret");
   Value sources = Value::array(
-      {whole_map(api::controller_config_name(controller.meta.name)),
+      {whole_map(api::controller_config_name(name)),
        secret_source(spec.slurm_key_ref->name, {{spec.slurm_key_ref->key, "slurm.key"}}),
        secret_source(jwt->name, {{jwt->key, "jwt.key"}})});
-  for (const std::string& name : referenced_maps(spec)) sources.push_back(whole_map(name));
+  const bool copies = extent == Extent::kFull;
+  for (const std::string& map : referenced_maps(spec)) {
+    sources.push_back(whole_map(copies ? api::approved_map_name(name, map) : map));
+  }
   if (const auto& jwks = spec.jwks_key_ref) {
-    sources.push_back(config_map_source(jwks->name, {{jwks->key, "jwks.json"}}));
+    sources.push_back(copies ? whole_map(api::approved_jwks_name(name))
+                             : config_map_source(jwks->name, {{jwks->key, kJwksFile}}));
   }
   return projected_volume("slurm-etc", kEtcMode, std::move(sources));
 }
@@ -122,14 +130,14 @@ Result<Value> pod_spec(const ControllerInputs& inputs, Extent extent) {
   MS_TRY(Value sidecars,
          sidecars_of(controller.spec, extent == Extent::kFull ? Script::kOurs : Script::kTheirs));
   MS_TRY(Value slurmctld, slurmctld_container(controller));
-  MS_TRY(Value etc, etc_volume(controller));
+  MS_TRY(Value etc, etc_volume(controller, extent));
   Value security = run_as(kSlurmUid);
   security.set("fsGroup", kSlurmUid);
   Value socket = Value::object({{"name", "slurm-authsocket"}, {"emptyDir", Value::object()}});
   Value volumes = Value::array(
       {std::move(etc), memory_volume("slurm-logfile"), memory_volume("run"), std::move(socket)});
   if (controller.spec.inplace_reconfigure && extent == Extent::kFull) {
-    volumes.push_back(approved_volume());
+    for (Value& volume : reconfigure_volumes()) volumes.push_back(std::move(volume));
   }
   Value spec = Value::object({{"automountServiceAccountToken", false},
                               {"initContainers", std::move(sidecars)},

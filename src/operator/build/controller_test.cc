@@ -14,6 +14,7 @@
 #include "json/yaml.h"
 #include "operator/build/config_change.h"
 #include "operator/build/controller_names.h"
+#include "operator/build/etc_files.h"
 #include "operator/build/metadata.h"
 #include "operator/build/takeover.h"
 #include "slurm/conf_lint.h"
@@ -220,6 +221,28 @@ TEST(ControllerBuild, LeavesConfinementToAUserWhoDecidesAllOfIt) {
   EXPECT_TRUE(mixed_privilege(example.inputs().conf));
   extra += "JobAcctGatherType=jobacct_gather/linux\n";
   EXPECT_FALSE(mixed_privilege(example.inputs().conf));
+}
+
+TEST(ControllerBuild, CopiesWhatTheUserWroteAsItIs) {
+  Example example("scripts");
+  example.maps.push_back(decoded<kube::ConfigMap>(
+      Value::object({{"metadata", Value::object({{"name", "tools"}})},
+                     {"data", Value::object({{"00-check.sh", "#!/bin/false\n"}})},
+                     {"binaryData", Value::object({{"check", "AAEC"}})}})));
+  example.controller->spec.epilog_script_refs.push_back({"tools"});
+  std::map<std::string, std::string> copied;
+  std::vector<std::string> names;
+  for (const Value& map : controller_approved_maps(example.inputs())) {
+    const auto copy = decoded<kube::ConfigMap>(map);
+    names.push_back(copy->meta.name);
+    for (const auto& [file, bytes] : files_of(*copy)) copied.insert_or_assign(file, bytes);
+  }
+  EXPECT_THAT(names, testing::ElementsAre("slurm-approved-ctld", "slurm-approved-ctld-end",
+                                          "slurm-approved-epilog", "slurm-approved-files",
+                                          "slurm-approved-prolog-a", "slurm-approved-prolog-b",
+                                          "slurm-approved-tools"));
+  copied.emplace("slurm.conf", slurm_conf(example.inputs().conf));
+  EXPECT_EQ(copied, etc_files(example.inputs().conf));
 }
 
 TEST(ControllerBuild, RunsScriptsThatAreBinary) {

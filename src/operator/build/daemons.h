@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "kube/core_objects.h"
+#include "operator/build/slurm_conf.h"
 
 namespace mainspring::op::build {
 
@@ -40,6 +41,8 @@ struct RestApiInputs {
   // X-config. Of its slurm.conf a change rolls the pods only where slurmrestd would not see it
   // without a restart.
   const kube::ConfigMap* config = nullptr;
+  // The copies of what the Controller refers to, by name: slurm.conf may include files of theirs.
+  ConfigMaps approved = {};
   const kube::SecretObject* slurm_key = nullptr;
   const json::StringMap* live_annotations = nullptr;
 };

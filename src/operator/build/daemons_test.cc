@@ -151,6 +151,7 @@ class RestApiBuild : public ::testing::Test {
     return {.restapi = restapi,
             .controller = controller,
             .config = &config,
+            .approved = approved,
             .slurm_key = &slurm_key,
             .live_annotations = live ? &*live : nullptr};
   }
@@ -159,6 +160,7 @@ class RestApiBuild : public ::testing::Test {
   api::Controller controller = decoded<api::Controller>(given.at(1));
   std::string slurm_conf = "ClusterName=c\nAuthType=auth/slurm\nSlurmctldPort=6817\n";
   kube::ConfigMap config;
+  ConfigMaps approved;
   kube::SecretObject slurm_key = secret_of("slurm.key", "shared");
   std::optional<json::StringMap> live;
 };
@@ -185,6 +187,34 @@ TEST_F(RestApiBuild, RollsForAKeyOrAPortAndNotForAPartition) {
   EXPECT_NE(other_port, before);
   slurm_key = secret_of("slurm.key", "rotated");
   EXPECT_NE(template_of(restapi_deployment(inputs())), other_port);
+}
+
+TEST_F(RestApiBuild, GivesSlurmrestdTheFilesThatSlurmConfIncludesAndNoOthers) {
+  const auto add = [&](std::string_view name, const Value& data) {
+    approved.push_back(std::make_shared<kube::ConfigMap>(decoded<kube::ConfigMap>(
+        Value::object({{"metadata", Value::object({{"name", name}})}, {"data", data}}))));
+  };
+  add("c-approved-a", Value::object({{"more.conf", "# theirs"}, {"gres.conf", "# none"}}));
+  add("c-approved-b", Value::object({{"more.conf", "Include /etc/slurm/last.conf\n"}}));
+  add("c-approved-c", Value::object({{"last.conf", "AccountingStorageHost=here\n"}}));
+  const auto sources = [&] {
+    return at(*restapi_deployment(inputs()), "/spec/template/spec/volumes/0/projected/sources");
+  };
+  const std::string before = sources();
+  slurm_conf += "Include more.conf\n";
+  EXPECT_THAT(sources(), HasSubstr(before.substr(0, before.size() - 1)));
+  EXPECT_THAT(
+      sources(),
+      HasSubstr(
+          R"({"configMap":{"name":"c-approved-c","items":[{"key":"last.conf","path":"last.conf"}]}},)"
+          R"({"configMap":{"name":"c-approved-b","items":[{"key":"more.conf","path":"more.conf"}]}}])"));
+  EXPECT_THAT(sources(), Not(HasSubstr("gres.conf")));
+  const std::string here = template_of(restapi_deployment(inputs()));
+  approved.pop_back();
+  add("c-approved-c", Value::object({{"last.conf", "AccountingStorageHost=there\n"}}));
+  EXPECT_NE(template_of(restapi_deployment(inputs())), here);
+  live.emplace();
+  EXPECT_EQ(sources(), before) << "of a take-over";
 }
 
 TEST_F(RestApiBuild, ATakeOverAddsNoHashUntilSomethingChanges) {

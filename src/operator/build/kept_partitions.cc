@@ -14,7 +14,6 @@ namespace {
 using slurm::ConfFile;
 using slurm::ConfLine;
 using slurm::ConfPair;
-using slurm::ConfProvider;
 
 constexpr std::string_view kNodes = "Nodes";
 
@@ -156,18 +155,15 @@ std::string closed_partition(std::string_view line) {
   return read.lines.empty() ? std::string(line) : closed(read.lines.front());
 }
 
-std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
-                                    const ConfProvider& included,
+std::vector<std::string> kept_lines(const ConfFile& before, const ConfFile& after,
                                     const std::function<bool(std::string_view partition)>& may_go) {
-  const ConfFile then = slurm::read_conf("slurm.conf", before, included);
-  const ConfFile now = slurm::read_conf("slurm.conf", after, included);
-  const Lines earlier(then, "PartitionName");
-  const Lines partitions(now, "PartitionName");
+  const Lines earlier(before, "PartitionName");
+  const Lines partitions(after, "PartitionName");
   std::optional<Keeping> kept;
   for (const ConfLine& line : earlier.all()) {
     if (partitions.find(line.value()) != nullptr) continue;
     if (is_closed(line) && may_go(line.value())) continue;
-    if (!kept) kept.emplace(then, now);
+    if (!kept) kept.emplace(before, after);
     kept->keep(line);
   }
   return kept ? std::move(kept->lines) : std::vector<std::string>();

@@ -15,12 +15,10 @@
 namespace mainspring::op::build {
 
 // The lines of partitions, and of the node sets that they need, that the slurm.conf `before` has
-// and `after` lacks, closed; but for those that are closed in `before` already and of which
-// `may_go` says so. What they inherit from lines of defaults stands in them, and nodes that are
-// defined nowhere any more are left out: slurmctld would stop at these. `included` are the files
-// behind Include, of both.
-std::vector<std::string> kept_lines(std::string_view before, std::string_view after,
-                                    const slurm::ConfProvider& included,
+// and `after` lacks, each with what it includes, closed; but for those that are closed in `before`
+// already and of which `may_go` says so. What they inherit from lines of defaults stands in them,
+// and nodes that are defined nowhere any more are left out: slurmctld would stop at these.
+std::vector<std::string> kept_lines(const slurm::ConfFile& before, const slurm::ConfFile& after,
                                     const std::function<bool(std::string_view partition)>& may_go);
 
 // The line of a partition, for one that takes no new jobs and is nobody's default. What waits in it

@@ -35,10 +35,18 @@ NodeSet=cpu Feature=cpu
 PartitionName=cpu Nodes=cpu Default=YES
 )";
 
+// `included` is in more.conf; empty: there is no such file.
+slurm::ConfFile conf(std::string_view text, std::string_view included = "") {
+  return slurm::read_conf("slurm.conf", text,
+                          [&](std::string_view name) -> std::optional<std::string_view> {
+                            if (name != "more.conf" || included.empty()) return std::nullopt;
+                            return included;
+                          });
+}
+
 std::vector<std::string> kept(std::string_view before, std::string_view after,
                               const std::function<bool(std::string_view)>& may_go) {
-  return kept_lines(
-      before, after, [](auto) { return std::optional<std::string_view>(); }, may_go);
+  return kept_lines(conf(before), conf(after), may_go);
 }
 
 std::string with(std::string_view conf, const std::vector<std::string>& lines) {
@@ -119,12 +127,17 @@ PartitionName=q Nodes=gpu,n4
 }
 
 TEST(KeptPartitions, GiveWayToOneInAnIncludedFile) {
-  const auto files = [](std::string_view name) -> std::optional<std::string_view> {
-    if (name != "more.conf") return std::nullopt;
-    return "PartitionName=all Nodes=ALL\n";
-  };
   const std::string after = std::string(kWithoutAll) + "Include more.conf\n";
-  EXPECT_THAT(kept_lines(kBefore, after, files, no), IsEmpty());
+  EXPECT_THAT(kept_lines(conf(kBefore), conf(after, "PartitionName=all Nodes=ALL\n"), no),
+              IsEmpty());
+}
+
+TEST(KeptPartitions, AreThoseTooThatWereInAnIncludedFile) {
+  constexpr std::string_view kText = "NodeSet=gpu Feature=gpu\nInclude more.conf\n";
+  const auto before = conf(kText, "PartitionName=mine Nodes=gpu\nPartitionName=old State=DRAIN\n");
+  const auto closed = ElementsAre("PartitionName=mine Nodes=gpu State=DRAIN");
+  EXPECT_THAT(kept_lines(before, conf(kText, "# none\n"), yes), closed);
+  EXPECT_THAT(kept_lines(before, conf("NodeSet=gpu Feature=gpu\n"), yes), closed);
 }
 
 TEST(ClosedPartition, IsNobodysDefault) {

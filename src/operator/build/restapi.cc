@@ -1,7 +1,10 @@
 // slurmrestd: a Service and a Deployment.
+#include <algorithm>
+
 #include "api/names.h"
 #include "operator/build/config_change.h"
 #include "operator/build/daemons.h"
+#include "operator/build/etc_files.h"
 #include "operator/build/merge.h"
 #include "operator/build/pod_parts.h"
 #include "operator/build/takeover.h"
@@ -48,7 +51,25 @@ Result<Value> container_of(const RestApiInputs& inputs) {
   return container;
 }
 
-Result<Value> pod_spec_of(const RestApiInputs& inputs) {
+Files files_in_force(const RestApiInputs& inputs) {
+  return inputs.config == nullptr ? Files() : written_files(*inputs.config, inputs.approved);
+}
+
+// slurmrestd reads slurm.conf, and does not start where a file that it includes is not there.
+Value included_sources(const RestApiInputs& inputs) {
+  Value sources = Value::array();
+  for (const std::string& file : included_files(files_in_force(inputs))) {
+    const auto brings = [&](const auto& map) {
+      return map->data.contains(file) || map->binary_data.contains(file);
+    };
+    const auto last = std::find_if(inputs.approved.rbegin(), inputs.approved.rend(), brings);
+    if (last == inputs.approved.rend()) continue;
+    sources.push_back(config_map_source((*last)->meta.name, {{file, file}}));
+  }
+  return sources;
+}
+
+Result<Value> pod_spec_of(const RestApiInputs& inputs, const Value& included) {
   MS_TRY(Value container, container_of(inputs));
   Value security = run_as(kNobody);
   security.set("fsGroup", kNobody);
@@ -57,6 +78,7 @@ Result<Value> pod_spec_of(const RestApiInputs& inputs) {
   if (const auto& key = inputs.controller.spec.slurm_key_ref) {
     sources.push_back(secret_source(key->name, {{key->key, "slurm.key"}}));
   }
+  for (const Value& source : included) sources.push_back(source);
   Value spec = Value::object(
       {{"automountServiceAccountToken", false},
        {"securityContext", std::move(security)},
@@ -66,9 +88,7 @@ Result<Value> pod_spec_of(const RestApiInputs& inputs) {
 }
 
 std::string config_hash(const RestApiInputs& inputs) {
-  if (inputs.config == nullptr) return "";
-  const auto text = inputs.config->data.find(kConfFile);
-  return rest_hash({{std::string(kConfFile), std::string(text.value_or(""))}});
+  return inputs.config == nullptr ? std::string() : rest_hash(files_in_force(inputs));
 }
 
 }  // namespace
@@ -93,7 +113,9 @@ Result<Value> restapi_deployment(const RestApiInputs& inputs) {
   const RestApi& restapi = inputs.restapi;
   Metadata metadata =
       workload_metadata(restapi.meta, restapi.spec.pod_template.meta, labels_of(restapi));
-  MS_TRY(const Value spec, pod_spec_of(inputs));
+  MS_TRY(const Value spec, pod_spec_of(inputs, included_sources(inputs)));
+  // The operator before us gave it none of them.
+  MS_TRY(const Value found_spec, pod_spec_of(inputs, Value::array()));
 
   Metadata as_found = metadata;
   as_found.annotations.insert_or_assign(std::string(kDefaultContainer),
@@ -103,8 +125,8 @@ Result<Value> restapi_deployment(const RestApiInputs& inputs) {
   complete.annotations.insert_or_assign(std::string(kSlurmConfigHash), config_hash(inputs));
   complete.annotations.insert_or_assign(
       std::string(kSlurmKeyHash), inputs.slurm_key == nullptr ? "" : hash_of(*inputs.slurm_key));
-  TemplateChoice choice = choose_template(pod_template(complete, spec),
-                                          pod_template(as_found, spec), inputs.live_annotations);
+  TemplateChoice choice = choose_template(
+      pod_template(complete, spec), pod_template(as_found, found_spec), inputs.live_annotations);
 
   metadata.annotations.insert_or_assign(std::string(kTemplateAnnotation), choice.mark);
   Value object = owned_object("apps/v1", "Deployment", meta_of(restapi, metadata));

@@ -26,6 +26,7 @@ wait "$reader"
 )";
 
 constexpr std::string_view kApproved = "slurm-approved";
+constexpr std::string_view kTakenUp = "slurm-taken-up";
 
 // Names that begin with ".." are the kubelet's own; the files are links into them. The keys are not
 // among what is hashed: their change rolls the pod. See files_hash.
@@ -37,12 +38,13 @@ files() {
     cat "/etc/slurm/$file"
   done | sha256sum | cut -d ' ' -f 1
 }
-seen=$(files)
+taken_up=/run/taken-up/files
+[ -s "$taken_up" ] || files >"$taken_up"
 while sleep 5; do
   now=$(files)
-  [ "$now" = "$seen" ] && continue
+  [ "$now" = "$(cat "$taken_up")" ] && continue
   [ "$now" = "$(cat /run/approved/files)" ] || continue
-  scontrol reconfigure && seen=$now
+  scontrol reconfigure && echo "$now" >"$taken_up"
 done
 )sh";
 
@@ -68,17 +70,19 @@ Result<Value> reconfigure_container(const Value& users, Script script) {
                                       read_only_mount("slurm-authsocket", "/run/slurmctld")})}});
   if (script == Script::kOurs) {
     container["volumeMounts"].push_back(read_only_mount(kApproved, "/run/approved"));
+    container["volumeMounts"].push_back(mount(kTakenUp, "/run/taken-up"));
     container.set("command", Value::array({"tini", "-g", "--", "bash", "-c", kReconfigureScript}));
   }
   return with_context(merge_container(std::move(container), users), "spec.reconfigure");
 }
 
-Value approved_volume() {
+std::vector<Value> reconfigure_volumes() {
   const std::string path = fmt::format("metadata.annotations['{}']", api::annotation::kConfigSync);
   const Value field = Value::object({{"apiVersion", "v1"}, {"fieldPath", path}});
   const Value item = Value::object({{"path", "files"}, {"fieldRef", field}});
-  return Value::object(
-      {{"name", kApproved}, {"downwardAPI", Value::object({{"items", Value::array({item})}})}});
+  return {Value::object({{"name", kApproved},
+                         {"downwardAPI", Value::object({{"items", Value::array({item})}})}}),
+          Value::object({{"name", kTakenUp}, {"emptyDir", Value::object()}})};
 }
 
 std::string files_hash(const std::map<std::string, std::string>& files) {

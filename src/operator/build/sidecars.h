@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "json/value.h"
@@ -23,10 +24,11 @@ Result<json::Value> logfile_container(std::string_view path, const json::Value& 
 
 // Has slurmctld take up files of /etc/slurm when they have changed and are those that the operator
 // has looked at: their hash, files_hash(), is the one that it noted on the pod. A bad file stops a
-// slurmctld that takes it up.
+// slurmctld that takes it up. What slurmctld has outlives the sidecar: it may restart just when the
+// files change.
 Result<json::Value> reconfigure_container(const json::Value& users, Script script = Script::kOurs);
-// Shows that note to the sidecar.
-json::Value approved_volume();
+// Show that note to the sidecar, and keep its own of what slurmctld has.
+std::vector<json::Value> reconfigure_volumes();
 // Of the files of /etc/slurm but for the two keys, by their names.
 std::string files_hash(const std::map<std::string, std::string>& files);
 

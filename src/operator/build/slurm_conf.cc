@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "api/names.h"
-#include "base/base64.h"
 #include "base/text.h"
 #include "operator/build/conf_text.h"
 #include "operator/build/kept_partitions.h"
@@ -252,32 +251,6 @@ std::optional<slurm::Finding> mixed_privilege(const SlurmConfInputs& inputs) {
           "cgroup.conf in spec.configFileRefs, and ProctrackType, TaskPlugin, JobAcctGatherType "
           "and SlurmdParameters in spec.extraConf",
           quoted(without), quoted(with))};
-}
-
-std::map<std::string, std::string> files_of(const kube::ConfigMap& map) {
-  std::map<std::string, std::string> files;
-  for (const auto& [name, text] : map.data) files.emplace(name, text);
-  for (const auto& [name, text] : map.binary_data) {
-    // The API server takes no other.
-    if (auto bytes = base64_decode(text)) files.emplace(name, *std::move(bytes));
-  }
-  return files;
-}
-
-std::map<std::string, std::string> etc_files(const SlurmConfInputs& inputs) {
-  std::map<std::string, std::string> files = {{"slurm.conf", slurm_conf(inputs)}};
-  if (std::string cgroup = cgroup_conf(inputs); !cgroup.empty()) {
-    files.emplace(kCgroupConf, std::move(cgroup));
-  }
-  std::map<std::string_view, const kube::ConfigMap*> by_name;
-  for (const ConfigMaps* maps : {&inputs.config_files, &inputs.prologs, &inputs.epilogs,
-                                 &inputs.prologs_slurmctld, &inputs.epilogs_slurmctld}) {
-    for (const auto& map : *maps) by_name.emplace(map->meta.name, map.get());
-  }
-  for (const auto& [name, map] : by_name) {
-    for (auto& [file, bytes] : files_of(*map)) files.insert_or_assign(file, std::move(bytes));
-  }
-  return files;
 }
 
 }  // namespace mainspring::op::build

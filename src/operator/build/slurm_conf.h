@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,13 +53,6 @@ std::string cgroup_conf(const SlurmConfInputs& inputs);
 // and with the first of either kind it would turn cgroups on or off under running jobs. Unset where
 // the user's own files and settings say how jobs are confined, so that nothing depends on it.
 std::optional<slurm::Finding> mixed_privilege(const SlurmConfInputs& inputs);
-// What a ConfigMap becomes in a pod: bytes by the name of their file, binary ones too.
-std::map<std::string, std::string> files_of(const kube::ConfigMap& map);
-// What is in slurmctld's /etc/slurm: the generated files and those of every ConfigMap that the
-// Controller refers to, scripts too. As the volume of its pod puts them together
-// (controller_pod.cc): ConfigMaps by their names, after the generated one, and the last to bring a
-// file wins. Whoever judges, hashes or shows the configuration asks for it here. Not the keys.
-std::map<std::string, std::string> etc_files(const SlurmConfInputs& inputs);
 // kInvalid for a password that no line of the file can hold.
 Result<std::string> slurmdbd_conf(const api::Accounting& accounting, const Secret& password);
 

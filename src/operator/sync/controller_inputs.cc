@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/names.h"
+#include "operator/build/etc_files.h"
 #include "operator/build/jwks.h"
 #include "operator/build/kept_partitions.h"
 #include "operator/build/sidecars.h"
@@ -44,16 +47,21 @@ build::ConfigMaps maps_of(const World& world, std::string_view ns, std::string_v
   return found;
 }
 
-// The files that a slurm.conf may include, which are all in one folder.
-slurm::ConfProvider included(const std::map<std::string, std::string>& files) {
-  return [&files](std::string_view name) -> std::optional<std::string_view> {
-    const auto found = files.find(std::string(name.substr(name.rfind('/') + 1)));
-    if (found == files.end()) return std::nullopt;
-    return found->second;
-  };
-}
-
 }  // namespace
+
+build::ConfigMaps approved_maps_of(const World& world, const api::Controller& controller) {
+  const std::string& name = controller.meta.name;
+  const std::string first = api::approved_map_name(name, "");
+  build::ConfigMaps maps;
+  for (const auto& map : world.config_maps_of(controller.meta.uid)) {
+    if (map->meta.name.starts_with(first) || map->meta.name == api::approved_jwks_name(name)) {
+      maps.push_back(map);
+    }
+  }
+  std::sort(maps.begin(), maps.end(),
+            [](const auto& a, const auto& b) { return a->meta.name < b->meta.name; });
+  return maps;
+}
 
 ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::Controller> owner,
                                  const ClosedPartitions& vacant)
@@ -76,10 +84,11 @@ ControllerParts::ControllerParts(const World& world, std::shared_ptr<const api::
   inputs.cluster_domain = world.options.cluster_domain;
   if (!spec.external) {
     gather_references(world);
+    gather_found(world);
     keep_partitions(vacant);
     keep_as_found();
   }
-  gather_files();
+  files = files_of_now();
 }
 
 void ControllerParts::gather_references(const World& world) {
@@ -115,6 +124,7 @@ void ControllerParts::gather_references(const World& world) {
   }
   inputs.slurm_key = slurm_key.get();
   inputs.jwt_key = jwt_key.get();
+  inputs.jwks = jwks.get();
   // Login pods are joined to it too; see build/login_names.h.
   inputs.search_services = {api::workers_service_name(controller->meta.name)};
   if (!stateful_set) return;
@@ -124,20 +134,32 @@ void ControllerParts::gather_references(const World& world) {
   }
 }
 
+void ControllerParts::gather_found(const World& world) {
+  if (!config) return;
+  approved = approved_maps_of(world, *controller);
+  // Before there are copies, slurmctld has the user's own.
+  if (approved.empty()) found = files_of_now();
+  for (auto& [name, bytes] : build::written_files(*config, approved)) {
+    found.insert_or_assign(name, std::move(bytes));
+  }
+}
+
+bool ControllerParts::are_written() const {
+  return std::includes(found.begin(), found.end(), files.begin(), files.end());
+}
+
 // What a running slurmctld has is closed first, and while it has not taken that up it still lets
 // jobs in. Only what it is known to have closed can be known to be without jobs for good.
 void ControllerParts::keep_partitions(const ClosedPartitions& vacant) {
-  const auto before = config ? config->data.find("slurm.conf") : std::nullopt;
-  const std::string wanted = build::slurm_conf(inputs.conf);
-  if (!before || *before == wanted) return;
-  std::map<std::string, std::string> found = files_of_now();
-  for (const auto& [name, text] : config->data) found.insert_or_assign(std::string(name), text);
+  const std::map<std::string, std::string> wanted = files_of_now();
+  if (!config || found == wanted) return;
   closed.files = build::files_hash(found);
   const auto may_go = [&](std::string_view partition) {
     closed.names.emplace(partition);
     return vacant.files == closed.files && vacant.names.contains(partition);
   };
-  inputs.conf.kept = build::kept_lines(*before, wanted, included(found), may_go);
+  inputs.conf.kept =
+      build::kept_lines(build::read_slurm_conf(found), build::read_slurm_conf(wanted), may_go);
 }
 
 bool ControllerParts::in_force() const {
@@ -152,8 +174,6 @@ void ControllerParts::keep_as_found() {
   as_found.return_to_service = false;
   if (*before == build::slurm_conf(as_found)) inputs.conf.return_to_service = false;
 }
-
-void ControllerParts::gather_files() { files = files_of_now(); }
 
 std::map<std::string, std::string> ControllerParts::files_of_now() const {
   std::map<std::string, std::string> all = build::etc_files(inputs.conf);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "api/names.h"
@@ -35,7 +36,9 @@ control::ObjectRef ref(const api::Controller& controller) {
   return control::ref_to(api::Controller::kResource, controller.meta);
 }
 
-bool rolled_out(const kube::StatefulSet& set) {
+bool rolled_out(const ControllerParts& parts) {
+  if (!parts.stateful_set) return false;
+  const kube::StatefulSet& set = *parts.stateful_set;
   return set.observed_generation == set.meta.generation && set.updated >= set.spec.replicas &&
          set.ready >= set.spec.replicas;
 }
@@ -182,14 +185,20 @@ Task<Result<void>> ControllerSync::keep(Parts parts, std::optional<ConfigPlan>* 
   const ConfigPlan plan = plan_config(facts(*parts));
   // Before anything is written: a template that cannot be built must not leave new files behind.
   MS_CO_CHECK(build::controller_stateful_set(parts->inputs, plan.annotation));
+  MS_CO_CHECK(co_await approved_maps(parts));
   MS_CO_CHECK(co_await config_map(parts));
   Result<void> all = co_await stateful_set(parts, plan.annotation);
   if (!all && all.error().code() == Code::kConflict) co_return all;
   // Files that need new pods have not got them where the StatefulSet is refused.
   if (all || plan.reconfigure()) decided->emplace(plan);
   keep_first(all, co_await service_monitor(parts));
-  // To the sidecar the note on the pods is our leave to have slurmctld take the files up.
-  if (plan.reconfigure() || controller->spec.inplace_reconfigure) {
+  if (plan.status.state == kApplied && rolled_out(*parts)) {
+    keep_first(all, co_await drop_approved_maps(parts));
+  }
+  // To the sidecar the note on the pods is our leave to have slurmctld take the files up. It comes
+  // after news of the files have: a kubelet that had to look before would find the old ones, and
+  // look again after a minute.
+  if ((plan.reconfigure() || controller->spec.inplace_reconfigure) && parts->are_written()) {
     keep_first(all, co_await bring_files(parts, plan.status.hash));
   }
   if (plan.reconfigure()) slurm_queue_.enqueue(controller->meta.key());
@@ -240,7 +249,7 @@ ConfigFacts ControllerSync::facts(const ControllerParts& parts) const {
     facts.live_annotation =
         set->spec.template_annotations.find(api::annotation::kSlurmConfigHash).value_or("");
     facts.live_restart = live_restart(parts);
-    facts.rolled_out = rolled_out(*set);
+    facts.rolled_out = rolled_out(parts);
   }
   if (parts.config && !parts.config->meta.annotations.contains(api::annotation::kRestartHash)) {
     std::map<std::string, std::string> ours = {
@@ -272,6 +281,33 @@ Task<Result<void>> ControllerSync::services(Parts parts) {
                               std::move(client),
                               seen(world_.services, meta.ns, api::controller_name(meta.name))));
   co_return co_await members(parts->controller);
+}
+
+// Before the slurm.conf that may name files of theirs.
+Task<Result<void>> ControllerSync::approved_maps(Parts parts) {
+  const std::string& ns = parts->controller->meta.ns;
+  for (json::Value& map : build::controller_approved_maps(parts->inputs)) {
+    const std::string name(map.at_pointer("/metadata/name")->as_string().value_or(""));
+    MS_CO_CHECK(co_await ensure(&world_, ref(*parts->controller), kube::ConfigMap::kResource,
+                                std::move(map), seen(world_.config_maps, ns, name)));
+  }
+  co_return Result<void>();
+}
+
+// Those that no pod has in a volume any more.
+Task<Result<void>> ControllerSync::drop_approved_maps(Parts parts) {
+  const api::Controller& controller = *parts->controller;
+  std::set<std::string> needed;
+  for (const std::string& name : controller.config_map_names()) {
+    needed.insert(api::approved_map_name(controller.meta.name, name));
+  }
+  if (parts->jwks) needed.insert(api::approved_jwks_name(controller.meta.name));
+  for (const auto& map : parts->approved) {
+    if (needed.contains(map->meta.name)) continue;
+    MS_CO_CHECK(
+        co_await ensure_absent(&world_, ref(controller), kube::ConfigMap::kResource, map->meta));
+  }
+  co_return Result<void>();
 }
 
 Task<Result<void>> ControllerSync::config_map(Parts parts) {

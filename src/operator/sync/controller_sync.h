@@ -7,7 +7,8 @@
 //   "controller-slurm"  asks slurmctld to take up new files, sees when a closed partition is
 //                       without jobs, and of several slurmctld finds the one that is active.
 // A configuration that slurmctld would stop at, or one whose parts are not all there, is never
-// written: what runs goes on with what it has. Owned by the app; lives on the control loop.
+// written: what runs goes on with what it has, and starts with it again. Owned by the app; lives on
+// the control loop.
 #pragma once
 
 #include <memory>
@@ -80,6 +81,8 @@ class ControllerSync {
   ConfigFacts facts(const ControllerParts& parts) const;
   Task<Result<void>> services(Parts parts);
   Task<Result<void>> members(ControllerPtr controller);
+  Task<Result<void>> approved_maps(Parts parts);
+  Task<Result<void>> drop_approved_maps(Parts parts);
   Task<Result<void>> config_map(Parts parts);
   Task<Result<void>> stateful_set(Parts parts, std::string annotation);
   Task<Result<void>> keep_claims(Parts parts, json::Value* desired);

@@ -124,6 +124,7 @@ void ControllerSync::watch_references() {
   queue_.watch<kube::ConfigMap>(
       world_.config_maps, [this](const auto& before, const auto& after, Controller& to) {
         enqueue_owner(before, to);
+        enqueue_owner(after, to);
         const kube::ConfigMap& map = after ? *after : *before;
         for (const auto& user : world_.controllers_using("ConfigMap", map.meta.key())) {
           to.enqueue(user->meta.key());

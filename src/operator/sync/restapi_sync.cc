@@ -5,6 +5,7 @@
 #include "api/names.h"
 #include "base/text.h"
 #include "operator/build/daemons.h"
+#include "operator/sync/controller_inputs.h"
 
 namespace mainspring::op {
 namespace {
@@ -79,6 +80,7 @@ Task<Result<Situation>> RestApiSync::keep(RestApiPtr restapi) {
   const build::RestApiInputs inputs{.restapi = *restapi,
                                     .controller = *controller,
                                     .config = config.get(),
+                                    .approved = approved_maps_of(world_, *controller),
                                     .slurm_key = slurm_key.get(),
                                     .live_annotations = live ? &live->meta.annotations : nullptr};
   auto service = build::restapi_service(inputs);

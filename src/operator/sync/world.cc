@@ -116,7 +116,8 @@ World::World(control::Manager& given_manager, http::Transport& slurm_transport,
         if (!cluster) return;
         values.push_back(fmt::format("{}/{}/{}", pod.meta.ns, *cluster, slurm_node_name(pod)));
       })),
-      revisions_by_owner_(by_owner(revisions)) {}
+      revisions_by_owner_(by_owner(revisions)),
+      config_maps_by_owner_(by_owner(config_maps)) {}
 
 const std::vector<std::shared_ptr<const api::NodeSet>>& World::nodesets_of(
     KeyView controller) const {
@@ -149,6 +150,10 @@ const std::vector<std::shared_ptr<const kube::Pod>>& World::orphan_pods(
 const std::vector<std::shared_ptr<const kube::ControllerRevision>>& World::revisions_of(
     std::string_view owner_uid) const {
   return revisions.find(revisions_by_owner_, owner_uid);
+}
+const std::vector<std::shared_ptr<const kube::ConfigMap>>& World::config_maps_of(
+    std::string_view owner_uid) const {
+  return config_maps.find(config_maps_by_owner_, owner_uid);
 }
 const std::vector<std::shared_ptr<const kube::Pod>>& World::pods_waiting_for(KeyView claim) const {
   return pods.find(pods_by_claim_, join(claim));

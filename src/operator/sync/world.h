@@ -110,6 +110,8 @@ class World {
   const std::vector<std::shared_ptr<const kube::Pod>>& pods_of(std::string_view owner_uid) const;
   const std::vector<std::shared_ptr<const kube::ControllerRevision>>& revisions_of(
       std::string_view owner_uid) const;
+  const std::vector<std::shared_ptr<const kube::ConfigMap>>& config_maps_of(
+      std::string_view owner_uid) const;
   // Worker pods that have not been started and ask for this PersistentVolumeClaim.
   const std::vector<std::shared_ptr<const kube::Pod>>& pods_waiting_for(KeyView claim) const;
   // By spec.nodeName.
@@ -129,6 +131,7 @@ class World {
   Store<kube::Pod>::IndexId pods_by_claim_;
   Store<kube::Pod>::IndexId pods_by_slurm_node_;
   Store<kube::ControllerRevision>::IndexId revisions_by_owner_;
+  Store<kube::ConfigMap>::IndexId config_maps_by_owner_;
 };
 
 }  // namespace mainspring::op

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "operator/build/etc_files.h"
 
 namespace mainspring::op {
 namespace {
