@@ -88,7 +88,7 @@ function(mainspring_room name)
         set_property(GLOBAL PROPERTY MAINSPRING_SANITIZED ${count})
         math(EXPR turn "${count} % ${MAINSPRING_CORES}")
         set_tests_properties(${test} PROPERTIES COST 3000 RESOURCE_LOCK sanitizer-${turn}
-          ENVIRONMENT MAINSPRING_SEED_PERCENT=25)
+          ENVIRONMENT MAINSPRING_SEED_PERCENT=10)
       endif()
       set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1800)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "RC_PARAMS=${properties}"
