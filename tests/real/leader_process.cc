@@ -3,7 +3,8 @@
 // several, stops, continues and kills them, and reads from the API server's own history that no two
 // of them wrote by turns.
 //
-// Its lease lasts long enough that an honest leader keeps it beside the other tests of a busy machine.
+// Its lease lasts so long that an honest leader keeps it beside the other tests of a busy
+// machine.
 //
 //   leader_process IDENTITY NAMESPACE
 #include <fmt/core.h>
