@@ -38,10 +38,7 @@ class BridgeAdmissionTest(BridgeTest):
         kinds = ("Role", "ServiceAccount", "WebhookConfiguration", "Binding")
         wanted = [each for each in objects if each["kind"].endswith(kinds)]
         clusters.apply(cls.cluster, *wanted)
-        run = lambda *words: clusters.kubectl(cls.cluster, *words)  # noqa: E731
-        token = run("-n", "kube-system", "create", "token", "bridge", "--duration=2h").strip()
-        config = json.loads(cls.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": token}
+        config = clusters.kubeconfig(cls.cluster, cls.api.token("kube-system", "bridge"))
         cls.kubeconfig.write_text(json.dumps(config))
         cls.webhook_flags = (
             "--user=system:serviceaccount:kube-system:bridge",

@@ -43,10 +43,7 @@ class BridgeClusterTest(BridgeTest):
         objects = render("mainspring-bridge", values, namespace="kube-system")
         kinds = ("Role", "ServiceAccount", "RoleBinding")
         clusters.apply(cls.cluster, *(each for each in objects if each["kind"].endswith(kinds)))
-        run = lambda *words: clusters.kubectl(cls.cluster, *words)  # noqa: E731
-        token = run("-n", "kube-system", "create", "token", "bridge", "--duration=2h").strip()
-        config = json.loads(cls.kubeconfig.read_text())
-        config["users"][0]["user"] = {"token": token}
+        config = clusters.kubeconfig(cls.cluster, cls.api.token("kube-system", "bridge"))
         cls.kubeconfig.write_text(json.dumps(config))
 
     @classmethod

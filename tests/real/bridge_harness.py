@@ -147,9 +147,8 @@ class BridgeTest(unittest.TestCase):
         cls.token.write_text(cls.slurm.token)
         cls.config_file = cls.folder / "config.yaml"
         cls.config_file.write_text(f"{CONFIG}slurmRestApi: {cls.slurm.url}\n{cls.config}")
-        config = clusters.kubectl(cls.cluster, "config", "view", "--raw", "-o", "json")
         cls.kubeconfig = cls.folder / "kubeconfig"
-        cls.kubeconfig.write_text(json.dumps(json.loads(config)))
+        cls.kubeconfig.write_text(json.dumps(clusters.kubeconfig(cls.cluster)))
 
     @classmethod
     def start_bridge(cls, *flags: str) -> Bridge:

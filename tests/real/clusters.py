@@ -11,29 +11,44 @@ from pathlib import Path
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev.cluster import registry  # noqa: E402
+from msdev.cluster import api, parts, registry  # noqa: E402
 from msdev.cluster.leftovers import Footprint  # noqa: E402
 from msdev.process import wait_for  # noqa: E402
 
 CLUSTER = REPO / "dev" / "cluster"
 
 
-def run(name: str, *arguments: str, text=None, timeout=300.0, check=True):
+def run(name: str, *arguments: str, **options):
     """dev/cluster with these arguments; raises with its output if it fails."""
-    done = subprocess.run(
-        [CLUSTER, "--name", name, *arguments],
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    if check and done.returncode != 0:
-        raise AssertionError(f"dev/cluster {arguments} failed:\n{done.stdout}\n{done.stderr}")
-    return done
+    return _run([CLUSTER, "--name", name, *arguments], **options)
+
+
+def ask(name: str, *arguments: str, **options):
+    """The same for kubectl, as `dev/cluster kubectl` would call it: that is a Python more to start, each
+    time, so few tests do."""
+    environment = api.environment(registry.existing(name))
+    return _run([parts.kubectl(), *arguments], env=environment, **options)
 
 
 def kubectl(name: str, *arguments: str, **options) -> str:
-    return run(name, "kubectl", *arguments, **options).stdout
+    return ask(name, *arguments, **options).stdout
+
+
+def kubeconfig(name: str, token: str = "") -> dict:
+    """The administrator's, or that of whoever has this token."""
+    config = json.loads(registry.existing(name).kubeconfig.read_text())
+    if token:
+        config["users"][0]["user"] = {"token": token}
+    return config
+
+
+def _run(argv: list, text=None, timeout=300.0, check=True, env=None):
+    done = subprocess.run(
+        argv, input=text, capture_output=True, text=True, timeout=timeout, env=env
+    )
+    if check and done.returncode != 0:
+        raise AssertionError(f"{argv} failed:\n{done.stdout}\n{done.stderr}")
+    return done
 
 
 def apply(name: str, *objects: dict) -> None:

@@ -1,5 +1,5 @@
 // The in-memory API server against the real one: the same random calls on both, seed by seed, and
-// every answer and every watch event compared. The real one is right. Run by differential_test.py,
+// every answer and every watch event compared. The real one is right. Run by kube_test.py,
 // which starts a control plane and says in the environment where it is.
 //
 // Usage: differential FIRST_SEED SEEDS STEPS
@@ -35,7 +35,7 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr) {
-    fmt::print(stderr, "{} is not set; run tests/real/differential_test.py instead\n", name);
+    fmt::print(stderr, "{} is not set; run tests/real/kube_test.py instead\n", name);
     std::exit(2);
   }
   return value;

@@ -1,5 +1,5 @@
 // Our HTTP client against the servers it is made for: kube-apiserver (mutual TLS, watches, gzip)
-// and slurmrestd (plain HTTP, large answers). Run by http_test.py, which starts both and says in
+// and slurmrestd (plain HTTP, large answers). Run by kube_test.py, which starts both and says in
 // the environment where they are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
-  EXPECT_NE(value, nullptr) << name << " is not set; run tests/real/http_test.py instead";
+  EXPECT_NE(value, nullptr) << name << " is not set; run tests/real/kube_test.py instead";
   return value == nullptr ? "" : value;
 }
 

@@ -1,30 +1,33 @@
-"""What tests of our Kubernetes client share: a control plane, and how its programs are told of it."""
+"""What tests of programs that speak to an API server share: a control plane, and how they are told of it."""
 
 import base64
-import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
-from clusters import REPO, kubectl, reserve, run
+from clusters import REPO, kubeconfig, reserve, run
+from msdev.cluster import registry
+from operator_kube import KubeApi
 
 PROGRAMS = REPO / "build" / "debug" / "tests"
 CONTROL = Path(__file__).with_name("cluster_control.py")
 
 
-def eventually(condition, what: str, seconds: float = 60.0):
-    """The first true value of condition(), asked again until time is up."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"waited {seconds:.0f}s in vain: {what}")
+def connection(name: str, folder: Path) -> dict[str, str]:
+    """Where the API server is, and files in `folder` with what its administrator shows it."""
+    config = kubeconfig(name)
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    files = {
+        "KUBE_CA": cluster["certificate-authority-data"],
+        "KUBE_CERT": user["client-certificate-data"],
+        "KUBE_KEY": user["client-key-data"],
+    }
+    for variable, data in files.items():
+        (folder / variable).write_bytes(base64.b64decode(data))
+    return {"KUBE_URL": cluster["server"], **{one: str(folder / one) for one in files}}
 
 
 @unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")
@@ -37,16 +40,13 @@ class KubeCase(unittest.TestCase):
     def setUpClass(cls):
         reserve(cls, cls.cluster)
         run(cls.cluster, "up", "--control-plane-only")
-        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
-        config = json.loads(kubectl(cls.cluster, "config", "view", "--raw", "-o", "json"))
-        server = config["clusters"][0]["cluster"]
-        ca = cls.folder / "ca.crt"
-        ca.write_bytes(base64.b64decode(server["certificate-authority-data"]))
+        layout = registry.existing(cls.cluster)
+        cls.api = KubeApi(layout)
+        folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.environment = {
             **os.environ,
-            "KUBECONFIG": run(cls.cluster, "kubeconfig").stdout.strip(),
-            "KUBE_URL": server["server"],
-            "KUBE_CA": str(ca),
+            **connection(cls.cluster, folder),
+            "KUBECONFIG": str(layout.kubeconfig),
             "KUBE_CONTROL": f"{sys.executable} {CONTROL} {cls.cluster}",
         }
 

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""dev/cluster with two nodes: what later tests take for granted is shown to hold."""
+"""dev/cluster with two nodes: what later tests take for granted is shown to hold, and our client's way to
+pods, which needs a real kubelet, leads there."""
 
 import base64
 import json
+import os
 import ssl
 import subprocess
 import tempfile
@@ -15,6 +17,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import clusters
 from clusters import ClusterTest, apply, killed_up, kubectl, run
+from kube_case import PROGRAMS, connection
 from msdev.cluster.layout import CLUSTERS
 from msdev.cluster.parts import POD_IMAGE
 
@@ -52,6 +55,15 @@ def service(name: str, port: int = 8080, **spec) -> dict:
         "kind": "Service",
         "metadata": {"name": name},
         "spec": {"selector": {"app": name}, "ports": [{"port": port}], **spec},
+    }
+
+
+def budget(name: str) -> dict:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}},
     }
 
 
@@ -261,6 +273,21 @@ class TwoNodes(unittest.TestCase):
         self.assertEqual(field("pod/gang-1", ".spec.nodeName"), "")
         apply(NAME, pod("gang-2", **member))
         wait_ready("gang-1", "gang-2")
+
+    def test_our_client_does_to_pods_what_kubectl_does(self):
+        """exec, attach, port-forward, logs, binding and eviction. Nobody schedules `unbound`: it is bound."""
+        apply(NAME, pod("main"), pod("expendable"), pod("unbound", schedulerName="none"))
+        apply(NAME, budget("main"))
+        wait_ready("main", "expendable")
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, **connection(NAME, Path(folder))}
+            environment["UNBOUND_UID"] = field("pod/unbound", ".metadata.uid")
+            environment["NODE"] = field("pod/main", ".spec.nodeName")
+            done = subprocess.run([PROGRAMS / "pod_streams"], env=environment, timeout=300)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(field("pod/unbound", ".metadata.annotations.mainspring/test"), "bound")
+        wait_ready("unbound")
+        kubectl(NAME, "wait", BOUND, "--for=delete", "pod/expendable")
 
     def test_a_webhook_on_the_machine_is_asked(self):
         address = f"{self.prefix}.0.1"

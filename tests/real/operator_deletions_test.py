@@ -15,6 +15,10 @@ class OperatorDeletionsTest(OperatorTest):
     cluster = "test-op-deletions"
     flags = (f"--deletions-per-minute={LIMIT}",)
 
+    def pods(self, name: str = "") -> dict[str, dict]:
+        """Hundreds, looked at for minutes."""
+        return self.watched_pods(name)
+
     def begin(self, name: str, replicas: int, busy: int = 0):
         """A NodeSet. The first of its workers have a slurmd, the others no more than a record."""
         for n in range(busy):

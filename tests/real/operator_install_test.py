@@ -47,15 +47,11 @@ class OperatorInstallTest(OperatorTest):
             cls.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         values = {"operator": {"namespaces": WATCHED}, "webhook": {"podsBinding": True}}
         cls.helm("install", "mainspring", str(REPO / "charts" / "mainspring"), values=values)
-        token = run("-n", HOME, "create", "token", "mainspring", "--duration=2h").strip()
-        config = json.loads(run("config", "view", "--raw", "-o", "json"))
-        config["users"][0]["user"] = {"token": token}
-        cls.kubeconfig = cls.folder / "kubeconfig"
-        cls.kubeconfig.write_text(json.dumps(config))
+        cls.write_kubeconfig(HOME)
 
     @classmethod
     def helm(cls, *words: str, values: dict | None = None):
-        config = clusters.run(cls.cluster, "kubeconfig").stdout.strip()
+        config = str(cls.layout.kubeconfig)
         done = helm(*words, "--namespace", HOME, "--kubeconfig", config, values=values)
         if done.returncode != 0:
             raise AssertionError(f"helm {words}:\n{done.stdout}{done.stderr}")

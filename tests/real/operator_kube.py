@@ -222,5 +222,12 @@ class KubeApi:
             return refused.status
         return 201
 
+    def token(self, ns: str, account: str) -> str:
+        """Of a ServiceAccount, for two hours."""
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
+        body["spec"] = {"expirationSeconds": 7200}
+        path = self.path("ServiceAccount", ns, account, "token")
+        return self.call("POST", path, body)["status"]["token"]
+
     def events(self, ns: str, reason: str) -> list[dict]:
         return [e for e in self.all("Event", ns) if e.get("reason") == reason]

@@ -61,15 +61,22 @@ class FakeKubelet(threading.Thread):
         self.join()
         self.hands.shutdown()
 
+    def is_settled(self, pod: dict) -> bool:
+        """Nothing is to be done for it now. Of most pods this is so at every turn."""
+        meta, phase = pod["metadata"], pod.get("status", {}).get("phase")
+        over = pod["spec"].get("nodeName") and phase in ("Failed", "Succeeded")
+        return (over or meta["uid"] in self.running) and not meta.get("deletionTimestamp")
+
     def turn(self):
         with self.lock:
             pods = self.pods.all()
+            left = [pod for pod in pods if not self.is_settled(pod)]
             registered = set(self.slurm.nodes()) if self.starting else set()
             look = lambda pod: self.look_at(pod, pods, registered)  # noqa: E731
             is_light = lambda pod: pod["metadata"]["namespace"] in self.without_slurm  # noqa: E731
             # Of these there may be hundreds.
-            list(self.hands.map(look, filter(is_light, pods)))
-            for pod in itertools.filterfalse(is_light, pods):
+            list(self.hands.map(look, filter(is_light, left)))
+            for pod in itertools.filterfalse(is_light, left):
                 look(pod)
             self.renew_leases()
 

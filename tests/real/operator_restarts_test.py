@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 from operator_harness import OperatorTest
 from operator_kube import PATIENCE
-from operator_kubelet import is_worker
 
 SECONDS = float(os.environ.get("OPERATOR_TEST_RESTARTS", "600"))  # Fewer while writing a test.
 EVERY, AWAY = 20.0, 4.0
@@ -69,13 +68,10 @@ class OperatorRestartsTest(OperatorTest):
         }
 
     def watched_uids(self) -> dict[str, str]:
-        """The same as the kubelet sees it, who watches: it costs the API server nothing."""
         return {
-            pod["metadata"]["name"]: pod["metadata"]["uid"]
-            for pod in self.kubelet.pods.all()
-            if is_worker(pod)
-            and pod["metadata"]["namespace"] == self.ns
-            and not pod["metadata"].get("deletionTimestamp")
+            pod: found["metadata"]["uid"]
+            for name in self.names()
+            for pod, found in self.watched_pods(name).items()
         }
 
     def go_on(self, until: float, pods: dict[str, str]):

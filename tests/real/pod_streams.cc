@@ -1,5 +1,5 @@
 // What is done to pods by way of a real API server and a real kubelet: exec, attach, port-forward,
-// logs, binding and eviction. Run by pod_streams_test.py, which makes the pods and says in the
+// logs, binding and eviction. Run by nodes_test.py, which makes the pods and says in the
 // environment where the cluster is. The pod `main` runs `/pod serve :8080`; see dev/pod.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ using ::testing::StartsWith;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
-  EXPECT_NE(value, nullptr) << name << " is not set; run tests/real/pod_streams_test.py instead";
+  EXPECT_NE(value, nullptr) << name << " is not set; run tests/real/nodes_test.py instead";
   return value == nullptr ? "" : value;
 }
 

@@ -6,17 +6,17 @@ import os
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import clusters
+from kube_case import PROGRAMS, KubeCase
+from operator_kube import Refused, eventually
 
-PROGRAM = Path(
-    os.environ.get("WEBHOOK_SERVER", clusters.REPO / "build" / "debug" / "tests" / "webhook_server")
-)
+PROGRAM = Path(os.environ.get("WEBHOOK_SERVER", PROGRAMS / "webhook_server"))
 NAME = "test-webhook"
 GROUP = "webhook.test"
 # Certificates that live for seconds, so that a test sees generations of them.
@@ -24,24 +24,26 @@ LIVES = {"SERVING_LIFE": "36", "CA_LIFE": "48", "OVERLAP": "10"}
 
 
 def kubectl(*arguments: str, **options):
-    return clusters.run(NAME, "kubectl", *arguments, **options)
+    return clusters.ask(NAME, *arguments, **options)
 
 
-def config_map(name: str, **data: str) -> str:
-    return json.dumps(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-    )
+def config_map(name: str, **data: str) -> dict:
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
-@unittest.skipUnless(os.geteuid() == 0, "a cluster needs root")
-class WebhookTest(unittest.TestCase):
+class WebhookTest(KubeCase):
+    cluster = NAME
+
     @classmethod
     def setUpClass(cls):
-        clusters.reserve(cls, NAME)
-        clusters.run(NAME, "up", "--control-plane-only")
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        environment = {**os.environ, **LIVES, **cls.kube(Path(folder.name))}
+        super().setUpClass()
+        # The control plane has a network of its own; this is our side of the wire to it.
+        where = urlsplit(cls.environment["KUBE_URL"])
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((where.hostname, where.port))
+            cls.address = probe.getsockname()[0]
+        environment = {**cls.environment, **LIVES, "ADDRESS": cls.address}
         server = subprocess.Popen([PROGRAM], env=environment, stdout=subprocess.PIPE, text=True)
         cls.addClassCleanup(server.stdout.close)
         cls.addClassCleanup(server.wait)
@@ -50,31 +52,9 @@ class WebhookTest(unittest.TestCase):
         cls.install()
 
     @classmethod
-    def kube(cls, folder: Path) -> dict[str, str]:
-        config = json.loads(kubectl("config", "view", "--raw", "-o", "json").stdout)
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        files = {
-            "KUBE_CA": cluster["certificate-authority-data"],
-            "KUBE_CERT": user["client-certificate-data"],
-            "KUBE_KEY": user["client-key-data"],
-        }
-        for name, data in files.items():
-            (folder / name).write_bytes(base64.b64decode(data))
-        # The control plane has a network of its own; this is our side of the wire to it.
-        host, port = cluster["server"].removeprefix("https://").split(":")
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((host, int(port)))
-            cls.address = probe.getsockname()[0]
-        return {
-            "KUBE_URL": cluster["server"],
-            "ADDRESS": cls.address,
-            **{name: str(folder / name) for name in files},
-        }
-
-    @classmethod
     def install(cls):
         clusters.apply(NAME, *cls.webhooks(), cls.crd(), *cls.api_service())
-        cls.wait_for("the authorities in the configurations", cls.bundles_are_there)
+        eventually(cls.bundles_are_there, "the authorities in the configurations")
         kubectl("wait", "--for=condition=Established", f"crd/things.{GROUP}", "--timeout=30s")
         service = f"apiservice/v1.served.{GROUP}"
         done = kubectl("wait", "--for=condition=Available", service, "--timeout=60s", check=False)
@@ -168,32 +148,31 @@ class WebhookTest(unittest.TestCase):
         }
 
     @classmethod
-    def wait_for(cls, what: str, condition, seconds=30.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            if time.monotonic() > end:
-                raise AssertionError(f"{what}: not within {seconds} s")
-            time.sleep(0.2)
-
-    @classmethod
     def bundles_are_there(cls) -> bool:
-        kinds = {
-            "validatingwebhookconfiguration/webhook-test": "{.webhooks[0].clientConfig.caBundle}",
-            "mutatingwebhookconfiguration/webhook-test": "{.webhooks[0].clientConfig.caBundle}",
-            f"crd/things.{GROUP}": "{.spec.conversion.webhook.clientConfig.caBundle}",
-            f"apiservice/v1.served.{GROUP}": "{.spec.caBundle}",
-        }
+        services = "/apis/apiregistration.k8s.io/v1/apiservices"
+        kind = cls.api.get("CustomResourceDefinition", None, f"things.{GROUP}")
         return all(
-            kubectl("get", which, "-o", f"jsonpath={path}").stdout for which, path in kinds.items()
+            (
+                cls.published("Validating"),
+                cls.published("Mutating"),
+                kind["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"],
+                cls.api.call("GET", f"{services}/v1.served.{GROUP}")["spec"]["caBundle"],
+            )
         )
 
-    @staticmethod
-    def secret() -> dict[str, str]:
-        data = json.loads(kubectl("get", "secret", "webhook-certs", "-o", "json").stdout)["data"]
+    @classmethod
+    def published(cls, which: str) -> str:
+        """The authorities by whom the API server knows our webhooks."""
+        made = cls.api.get(f"{which}WebhookConfiguration", None, "webhook-test")
+        return base64.b64decode(made["webhooks"][0]["clientConfig"]["caBundle"]).decode()
+
+    def secret(self) -> dict[str, str]:
+        data = self.api.get("Secret", "default", "webhook-certs")["data"]
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
-    def apply(self, text: str, check=True):
-        return kubectl("apply", "-f", "-", text=text, check=check)
+    def apply(self, one: dict, check=True):
+        """As people do, who read what kubectl says."""
+        return kubectl("apply", "-f", "-", text=json.dumps(one), check=check)
 
     def test_a_denial_reaches_the_user_with_its_reason(self):
         done = self.apply(config_map("denied", forbidden="x"), check=False)
@@ -215,12 +194,12 @@ class WebhookTest(unittest.TestCase):
 
     def test_objects_are_converted_there_and_back(self):
         thing = {"kind": "Thing", "metadata": {"name": "a"}}
-        self.apply(json.dumps({**thing, "apiVersion": f"{GROUP}/v2", "spec": {"replicas": 3}}))
+        self.apply({**thing, "apiVersion": f"{GROUP}/v2", "spec": {"replicas": 3}})
         for version, field in ("v1", "size"), ("v2", "replicas"):
             got = kubectl("get", f"things.{version}.{GROUP}", "a", "-o", "json").stdout
             self.assertEqual(json.loads(got)["spec"], {field: 3})
         bad = {**thing, "apiVersion": f"{GROUP}/v2", "metadata": {"name": "b"}, "spec": {}}
-        done = self.apply(json.dumps(bad), check=False)
+        done = self.apply(bad, check=False)
         self.assertIn("spec.replicas: it is missing", done.stderr)
 
     def test_the_aggregated_api_knows_its_users_and_asks_what_they_may(self):
@@ -236,9 +215,9 @@ class WebhookTest(unittest.TestCase):
         role = "identity-reader"
         kubectl("create", "role", role, "--verb=get", f"--resource=identities.served.{GROUP}")
         kubectl("create", "rolebinding", role, f"--role={role}", "--user=ann")
-        self.wait_for(
-            "the permission",
+        eventually(
             lambda: kubectl("get", "--raw", path, *as_ann, check=False).returncode == 0,
+            "the permission",
         )
         ann = json.loads(kubectl("get", "--raw", path, *as_ann).stdout)
         self.assertEqual(ann["user"], "ann")
@@ -260,18 +239,17 @@ class WebhookTest(unittest.TestCase):
         counts = {"api": 0, "handshakes": 0}
 
         def through_the_api_server():
-            while not done.is_set():
-                got = kubectl(
-                    "create", "--dry-run=server", "-f", "-", text=config_map("load"), check=False
-                )
+            while not done.wait(0.05):
                 counts["api"] += 1
-                if got.returncode != 0:
-                    failures.append(got.stderr)
+                try:
+                    self.api.create(config_map("load"), dry_run=True)
+                except (Refused, OSError) as problem:
+                    failures.append(str(problem))
 
         # What a caller does that knows the bundle of a moment ago, with a new connection each time.
         def by_fresh_handshakes():
             while not done.is_set():
-                context = ssl.create_default_context(cadata=self.published())
+                context = ssl.create_default_context(cadata=self.published("Validating"))
                 for _ in range(10):
                     counts["handshakes"] += 1
                     try:
@@ -287,10 +265,11 @@ class WebhookTest(unittest.TestCase):
             thread.start()
         serving, bundles = {before["tls.crt"]}, {before["ca.crt"]}
         try:
-            self.wait_for(
-                "several generations of certificates",
+            eventually(
                 lambda: self.note(serving, bundles) and len(serving) > 4 and len(bundles) > 3,
+                "several generations of certificates",
                 seconds=240,
+                every=0.2,
             )
         finally:
             done.set()
@@ -304,11 +283,6 @@ class WebhookTest(unittest.TestCase):
         serving.add(now["tls.crt"])
         bundles.add(now["ca.crt"])
         return True
-
-    def published(self) -> str:
-        which = "validatingwebhookconfiguration/webhook-test"
-        path = "jsonpath={.webhooks[0].clientConfig.caBundle}"
-        return base64.b64decode(kubectl("get", which, "-o", path).stdout).decode()
 
     def handshake(self, context: ssl.SSLContext):
         with socket.create_connection((self.address, self.port), timeout=10) as plain:

@@ -2,7 +2,7 @@
 //
 // An API server in memory, spoken to like the real one: KubeApi is an http::Transport, so our own
 // client, reflectors and controllers run against it unchanged, in virtual time. What it answers is
-// what kube-apiserver answers; tests/real/differential_test.py runs the same random calls on both
+// what kube-apiserver answers; tests/real/kube_test.py runs the same random calls on both
 // and compares.
 //
 //   net::VirtualExecutor executor;

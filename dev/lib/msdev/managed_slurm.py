@@ -87,9 +87,16 @@ class ManagedSlurm(ClusterClient):
         return sorted(self.user("srun", "-N2", "hostname").split())
 
     def get(self, *what: str, namespace: str | None = None) -> dict:
-        return json.loads(
-            self.kubectl("-n", namespace or self.namespace, "get", *what, "-o", "json")
-        )
+        """Objects as kubectl names them."""
+        namespace = namespace or self.namespace
+        match what:
+            case ("pods",):
+                return self.read_pods(namespace)
+            case ("pods", "-l", selector):
+                return self.read_pods(namespace, selector=selector)
+            case (pod,) if pod.startswith("pod/"):
+                return self.read_pods(namespace, pod.removeprefix("pod/"))
+        return json.loads(self.kubectl("-n", namespace, "get", *what, "-o", "json"))
 
     def _install(self, release: str, chart: str, namespace: str, *options: str) -> None:
         self.helm(
