@@ -22,8 +22,8 @@ slurm::ConfFile read(const Files& files, std::set<std::string>* included) {
                           text_of);
 }
 
-void add(Files& to, Files from) {
-  for (auto& [name, bytes] : from) to.insert_or_assign(name, std::move(bytes));
+void add(Files& to, const Files& from) {
+  for (const auto& [name, bytes] : from) to.insert_or_assign(name, bytes);
 }
 
 }  // namespace
