@@ -41,6 +41,12 @@ std::vector<PodPtr> without(std::vector<PodPtr> all, const std::vector<PodPtr>& 
 }  // namespace
 
 Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
+  // Neither the pods nor the job may show it yet. Bound now, they would end with it.
+  if (const auto note = notes_.find(job->id); note != notes_.end() && note->second.given_up) {
+    Pods others = without(std::move(all), unbound);
+    co_return co_await give_up(job->id, std::move(unbound), std::move(others),
+                               Error(Code::kConflict, "it was given up before"));
+  }
   auto names = expand_hostlist(job->nodes);
   if (!names) co_return fail(std::move(names).error());
   // Slurm may give fewer nodes than there are pods, down to what the gang needs at least. The
@@ -304,6 +310,7 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
   tell(unbound, EventType::kWarning, "CannotBeBound",
        fmt::format("Slurm job {} is given up: {}", job.text(), error.to_string()));
   MS_CO_CHECK(co_await release_devices(unbound));
+  notes_[job].given_up = bound.empty();
   if (!bound.empty()) MS_CO_CHECK(co_await narrow(job, bound, unbound));
   MS_CO_CHECK(
       co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
@@ -315,6 +322,7 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
     co_return Requeue{seconds(5)};
   }
   MS_CO_CHECK(co_await finish(job));
+  MS_CO_CHECK(co_await world_.cache.refresh_job(job));
   drop_note(job);
   co_return Requeue{seconds(5)};
 }

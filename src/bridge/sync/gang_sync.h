@@ -59,6 +59,7 @@ class GangSync {
     // Once it runs: since when its pods cannot be bound, and since when volumes, or the end of
     // others' containers, are waited for.
     std::optional<TimePoint> hindered, wants_volumes, crowded;
+    bool given_up = false;                    // We have ended it, or are about to.
     bool group_told = false;                  // The PodGroup, that all are bound.
     std::optional<TimePoint> forgotten_told;  // To the pods, that Slurm does not know it any more.
   };
