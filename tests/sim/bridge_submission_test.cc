@@ -124,6 +124,38 @@ TEST_F(BridgeSubmission, AnswersThatAreLostTogetherAreLookedForTogether) {
   EXPECT_EQ(world.slurm.model().jobs().size(), std::size_t{kPods});
 }
 
+TEST_F(BridgeSubmission, AJobWhoseAnswerWasLostIsFoundBehindOneThatWasGivenUp) {
+  add_nodes(1, "big");
+  add_nodes(1, "small");
+  int submitted = 0;
+  world.slurm_faults.loses = [&](std::string_view url) {
+    return url.find("job/submit") != std::string_view::npos && ++submitted == 2;
+  };
+  world.kube_door.close(http::Method::kPost, "/binding", 403);
+  put_gang("g", 2, {"big", "small"});
+  for (int i = 0; i < 600 && submitted < 2; ++i) world.pass(milliseconds(100));
+  ASSERT_EQ(submitted, 2) << world.safety.account();
+  world.kube_door.open_again();
+  world.pass(minutes(1));
+  EXPECT_EQ(submitted, 2) << world.safety.account();
+  EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+  for (const char* const name : {"g-0", "g-1"}) EXPECT_NE(node_of(name), "") << waits_for(name);
+}
+
+TEST_F(BridgeSubmission, ACancelledJobIsNotCancelledAgainWhileTheCacheHasNotHeardOfIt) {
+  add_nodes(1, "n");
+  put("p", "", "restartPolicy: Never,");
+  world.pass(seconds(10));
+  ASSERT_NE(node_of("p"), "") << world.safety.account();
+  world.slurm_faults.loses = [](std::string_view url) {
+    return url.find("jobs/state") != std::string_view::npos;
+  };
+  world.kubelet.end_soon();
+  world.pass(seconds(20));
+  ASSERT_TRUE(job(job_of("p")).over()) << world.safety.account();
+  EXPECT_EQ(writes_to("slurm DELETE"), 1U) << world.safety.account();
+}
+
 TEST_F(BridgeSubmission, TheNodeOfAPartThatEndedAloneIsKeptUntilItsContainersAreGone) {
   add_nodes(1, "big");
   add_nodes(1, "small");

@@ -27,6 +27,8 @@ constexpr Duration kStuckAfter = minutes(5);
 constexpr Duration kCountAgain = seconds(10);
 constexpr Duration kSayAgain = minutes(1);
 constexpr Duration kForgottenPace = hours(1);
+// For so long a job is taken for over that we have cancelled, whatever the cache still says.
+constexpr Duration kCancelledFor = minutes(1);
 
 }  // namespace
 
@@ -87,6 +89,10 @@ Task<Result<bool>> GangSync::may_be_ended(slurm::JobId job) {
 // Slurm hears how it went, and only then that it is over. One pod that ended well is not worth a
 // call: a job of ours that its own user cancelled after so many seconds says the same.
 Task<Result<void>> GangSync::finish(slurm::JobId job) {
+  if (const auto note = notes_.find(job); note != notes_.end() && note->second.cancelled) {
+    const TimePoint now = world_.manager.executor().now();
+    if (now < *note->second.cancelled + kCancelledFor) co_return Result<void>();
+  }
   MS_CO_TRY(const bool ours, co_await may_be_ended(job));
   if (!ours) co_return Result<void>();
   int exit_code = 0;
@@ -121,6 +127,9 @@ Task<Result<void>> GangSync::finish(slurm::JobId job) {
     if (!cancelled && cancelled.error().code() != Code::kNotFound) {
       co_return fail(std::move(cancelled).error());
     }
+  }
+  if (const auto note = notes_.find(job); note != notes_.end()) {
+    note->second.cancelled = world_.manager.executor().now();
   }
   exit_codes_.add(job, exit_code, std::move(untold));
   co_return Result<void>();

@@ -213,18 +213,20 @@ void GangSync::note_neighbours(Gang& gang) const {
   }
 }
 
-// Jobs that are theirs by the word of the user whom their owner names, whom gather() does not know.
+// Jobs that are theirs by the word of the user whom their owner names, whom gather() does not know,
+// and those behind one that was given up: the cache may not have heard of the end of all its parts.
 // True where there were any: their pods are gathered as the job's then.
 Task<Result<bool>> GangSync::adopt_by_user(Gang gang) {
   const auto user = submission_.user_of(gang);
   bool any = false;
   for (const PodPtr& pod : gang.pods) {
-    const slurm::JobId job = submission_.find({pod}, user);
-    if (!job) continue;
-    MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
-    if (!record || record->state.has_ended()) continue;
-    MS_CO_CHECK(co_await mark_pod(&world_, pod, job, ""));
-    any = true;
+    for (const slurm::JobId job : submission_.find_all({pod}, user)) {
+      MS_CO_TRY(const JobPtr record, co_await world_.cache.refresh_job(job));
+      if (!record || record->state.has_ended()) continue;
+      MS_CO_CHECK(co_await mark_pod(&world_, pod, job, ""));
+      any = true;
+      break;
+    }
   }
   co_return any;
 }

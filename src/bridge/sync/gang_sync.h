@@ -60,6 +60,7 @@ class GangSync {
     // others' containers, are waited for.
     std::optional<TimePoint> hindered, wants_volumes, crowded;
     bool given_up = false;                    // We have ended it, or are about to.
+    std::optional<TimePoint> cancelled;       // By us; the cache may not show it yet.
     bool group_told = false;                  // The PodGroup, that all are bound.
     std::optional<TimePoint> forgotten_told;  // To the pods, that Slurm does not know it any more.
   };

@@ -103,6 +103,9 @@ class Submission {
   // none. `user` is whose the job would be, where that is known.
   slurm::JobId find(const std::vector<PodPtr>& pods,
                     const std::optional<std::string>& user = std::nullopt) const;
+  // All such jobs, the lowest first. What the cache has of one may be old: it may be over.
+  std::set<slurm::JobId> find_all(const std::vector<PodPtr>& pods,
+                                  const std::optional<std::string>& user) const;
   // The same by asking for all jobs, for a call whose fate is unknown. Dear.
   Task<Result<slurm::JobId>> find_lost(std::vector<PodPtr> pods, std::optional<std::string> user);
   // It names its pods without saying in which Kubernetes they are, as slurm-bridge does, and none

@@ -89,16 +89,22 @@ bool Submission::is_job_of(const slurm::Job& job, std::string_view key, const ku
 
 slurm::JobId Submission::find(const std::vector<PodPtr>& pods,
                               const std::optional<std::string>& user) const {
-  slurm::JobId first;
+  const std::set<slurm::JobId> all = find_all(pods, user);
+  return all.empty() ? slurm::JobId() : *all.begin();
+}
+
+std::set<slurm::JobId> Submission::find_all(const std::vector<PodPtr>& pods,
+                                            const std::optional<std::string>& user) const {
+  std::set<slurm::JobId> all;
   for (const PodPtr& pod : pods) {
     const auto whose = known_user(*pod, user);
     for (const std::string& key : names_of(*pod)) {
       for (const auto& job : world_.cache.jobs().find(by_pod_, key)) {
-        if (is_job_of(*job, key, *pod, whose)) take_first(first, leader_of(*job));
+        if (is_job_of(*job, key, *pod, whose)) all.insert(leader_of(*job));
       }
     }
   }
-  return first;
+  return all;
 }
 
 Task<Result<slurm::JobId>> Submission::find_lost(std::vector<PodPtr> pods,
