@@ -9,7 +9,6 @@
 
 #include "base/log_stderr.h"
 #include "control/delegated_auth.h"
-#include "control/spare_memory.h"
 #include "control/status_pages.h"
 #include "net/signals.h"
 #include "net/socket_network.h"
@@ -138,7 +137,6 @@ int Process::run() {
   {
     net::TaskGroup beside(loop_);
     beside.spawn(obey_signals(&stop));
-    beside.spawn(give_back_spare_memory());
     ended = loop_.run(manager_->run(), &stop);
   }
   if (!ended) log_.error("stopped", {{"error", ended.error()}});
