@@ -73,7 +73,8 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
   MS_CO_TRY(const std::string taken, co_await why_not_free(job, unbound, *node_of));
   if (!taken.empty()) {
     const TimePoint now = world_.manager.executor().now();
-    const TimePoint since = *(notes_[job->id].crowded = notes_[job->id].crowded.value_or(now));
+    const TimePoint since =
+        *(notes_[job->id].unbound().crowded = notes_[job->id].unbound().crowded.value_or(now));
     if (now >= since + kTenantsPatience) {
       co_return co_await give_up(job->id, std::move(unbound), std::move(bound),
                                  Error(Code::kTimeout, taken));
@@ -94,10 +95,7 @@ Task<Result<Requeue>> GangSync::place(JobPtr job, Pods unbound, Pods all) {
     co_return co_await cannot_bind(id, std::move(unbound), std::move(bound), done.error());
   }
   Note& note = follow(id);
-  note.sent = JobRequests();
-  note.hindered.reset();
-  note.wants_volumes.reset();
-  note.crowded.reset();
+  note.until_bound.reset();
   co_return co_await all_bound(id, all.front());
 }
 
@@ -176,7 +174,8 @@ Task<Result<std::optional<Requeue>>> GangSync::make_volumes(slurm::JobId job, Po
   }
   if (missing.empty()) co_return std::optional<Requeue>();
   const TimePoint now = world_.manager.executor().now();
-  const TimePoint since = *(notes_[job].wants_volumes = notes_[job].wants_volumes.value_or(now));
+  const TimePoint since =
+      *(notes_[job].unbound().wants_volumes = notes_[job].unbound().wants_volumes.value_or(now));
   if (now < since + kVolumesPatience) {
     MS_CO_CHECK(co_await show(std::move(unbound), std::move(missing)));
     co_return std::optional(Requeue{kTryAgain});
@@ -284,7 +283,8 @@ Task<Result<Requeue>> GangSync::cannot_bind(slurm::JobId job, Pods unbound, Pods
                                             Error error) {
   if (error.code() == Code::kCancelled) co_return fail(std::move(error));
   const TimePoint now = world_.manager.executor().now();
-  const TimePoint since = *(notes_[job].hindered = notes_[job].hindered.value_or(now));
+  const TimePoint since =
+      *(notes_[job].unbound().hindered = notes_[job].unbound().hindered.value_or(now));
   if (now < since + kPatience) {
     world_.log.warn("pods cannot be bound yet", {{"job", job.text()}, {"error", error}});
     co_return Requeue{kTryAgain};
@@ -316,9 +316,10 @@ Task<Result<Requeue>> GangSync::give_up(slurm::JobId job, Pods unbound, Pods bou
       co_await for_all(std::move(unbound), [this](PodPtr pod) { return unmark(std::move(pod)); }));
   if (!bound.empty()) {
     MS_CO_CHECK(co_await end_empty_parts(job));
-    notes_[job].hindered.reset();
-    notes_[job].wants_volumes.reset();
-    notes_[job].crowded.reset();
+    Unbound& again = notes_[job].unbound();
+    again.hindered.reset();
+    again.wants_volumes.reset();
+    again.crowded.reset();
     co_return Requeue{seconds(5)};
   }
   MS_CO_CHECK(co_await finish(job));

@@ -260,7 +260,7 @@ Task<Result<Requeue>> GangSync::started(Key key, Started made, Pods pods) {
   if (record) MS_CO_CHECK(co_await submission_.in_step(record));
   set_unsure(pods, false);
   Note& note = follow(job);
-  note.sent = std::move(made.parts);
+  note.unbound().sent = std::move(made.parts);
   note.asked = world_.manager.executor().now();
   if (record && record->state.holds_resources()) {
     // One that was deleted meanwhile may be one too few.
@@ -303,7 +303,7 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
   if (prepared->crowded && !prepared->impossible.empty()) co_return job;
   // While no node is large enough, Slurm holds it. When it lets it go, by itself, the priority that
   // it had from us is gone, so it is told again.
-  JobRequests& sent = notes_[job->id].sent;
+  JobRequests& sent = notes_[job->id].unbound().sent;
   const auto had = submission_.parts_of(*job);
   for (std::size_t i = 0; i < std::min(sent.size(), had.size()); ++i) {
     if (had[i]->hold && had[i]->reason == "BadConstraints") sent[i].priority = slurm::Number();
@@ -322,7 +322,7 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
   const bool is_users = !changes.updates.front().user.empty();
   auto changed = co_await submission_.change(std::move(changes));
   if (changed) {
-    notes_[job->id].sent = std::move(parts);
+    notes_[job->id].unbound().sent = std::move(parts);
     MS_CO_CHECK(co_await for_all(pods, [this, id = job->id](PodPtr pod) {
       return mark_pod(&world_, std::move(pod), id, "");
     }));
@@ -340,7 +340,7 @@ Task<Result<GangSync::JobPtr>> GangSync::update(JobPtr job, Pods pods, Gang want
     // Not again before something else is wanted, where the same would be refused again, as by what
     // an administrator has done to the job.
     const bool lasting = refusal.lasting || changed.error().code() == Code::kConflict;
-    if (lasting) notes_[job->id].sent = std::move(parts);
+    if (lasting) notes_[job->id].unbound().sent = std::move(parts);
     tell(pods, EventType::kWarning, "SlurmRefused", refusal.text);
   }
   co_return co_await world_.cache.refresh_job(job->id);
@@ -372,15 +372,15 @@ Task<Result<Requeue>> GangSync::say_why(JobPtr job, Pods pods) {
   const auto due = [now](std::optional<TimePoint> last, Duration pace) {
     return !last || *last + pace <= now;
   };
-  if (due(notes_[job->id].looked, kLookPace)) {
-    notes_[job->id].looked = now;
+  if (due(notes_[job->id].unbound().looked, kLookPace)) {
+    notes_[job->id].unbound().looked = now;
     // While Slurm is away, what it last said stands.
     if (auto asked = co_await world_.cache.refresh_job(job->id)) {
       if (!*asked || !is_waiting(**asked)) co_return Requeue{Duration::zero()};
       job = *std::move(asked);
     }
   }
-  Note& note = notes_[job->id];
+  Unbound& note = notes_[job->id].unbound();
   const bool news = note.reason != job->reason.view();
   if (news || due(note.said_at, kSayPace)) {
     note.said_at = now;

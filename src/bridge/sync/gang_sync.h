@@ -43,25 +43,34 @@ class GangSync {
  private:
   using Pods = std::vector<PodPtr>;
   using JobPtr = std::shared_ptr<const slurm::Job>;
-  // What is kept of a job while pods carry its id.
-  struct Note {
-    std::optional<slurm::Cache::Interest> interest;
-    std::vector<slurm::Cache::Interest> parts;  // The same in its further parts.
-    JobRequests sent;                           // What Slurm has, where we know it and it waits.
-    TimePoint asked{};                          // When it was asked for, where we did.
-    bool told = false;                          // Its end, to the pods.
-    bool may_end = false;                       // The limit has let it through.
-    std::unique_ptr<Outcome> outcome;           // Of its pods so far; null: none is over.
-    bool accounted = false;                     // Slurm has heard of it, or is about to.
+  // What is kept of a job until its pods are bound.
+  struct Unbound {
+    JobRequests sent;  // What Slurm has, where we know it and it waits.
     // While it waits: when Slurm was last asked why, and what the pods were told of that.
     std::optional<TimePoint> looked, said_at, event_at;
     std::string reason, said;
     // Once it runs: since when its pods cannot be bound, and since when volumes, or the end of
     // others' containers, are waited for.
     std::optional<TimePoint> hindered, wants_volumes, crowded;
-    bool given_up = false;                    // We have ended it, or are about to.
-    std::optional<TimePoint> cancelled;       // By us; the cache may not show it yet.
-    bool group_told = false;                  // The PodGroup, that all are bound.
+  };
+  // What is kept of it while pods carry its id. Most are bound, so they cost no more than this.
+  struct Note {
+    Unbound& unbound() {
+      if (!until_bound) until_bound = std::make_unique<Unbound>();
+      return *until_bound;
+    }
+
+    std::unique_ptr<Unbound> until_bound;
+    std::optional<slurm::Cache::Interest> interest;
+    std::vector<slurm::Cache::Interest> parts;  // The same in its further parts.
+    TimePoint asked{};                          // When it was asked for, where we did.
+    bool told = false;                          // Its end, to the pods.
+    bool may_end = false;                       // The limit has let it through.
+    std::unique_ptr<Outcome> outcome;           // Of its pods so far; null: none is over.
+    bool accounted = false;                     // Slurm has heard of it, or is about to.
+    bool given_up = false;                      // We have ended it, or are about to.
+    std::optional<TimePoint> cancelled;         // By us; the cache may not show it yet.
+    bool group_told = false;                    // The PodGroup, that all are bound.
     std::optional<TimePoint> forgotten_told;  // To the pods, that Slurm does not know it any more.
   };
   // The pods of a job, by what they are to it.
