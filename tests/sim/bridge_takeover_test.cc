@@ -72,8 +72,8 @@ struct Replica {
                  .leader =
                      control::LeaderElector::Options{
                          .ns = "default", .name = "bridge", .identity = name}}),
-        connection(slurm, world.executor, random, slurm_options(manager),
-                   bridge::slurm_following(), bridge::slurm_budget()),
+        connection(slurm, world.executor, random, slurm_options(manager), bridge::slurm_following(),
+                   bridge::slurm_budget()),
         all(manager, connection, world.options),
         life(world.executor, &stop) {
     life.spawn(manager.run());
