@@ -13,6 +13,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bridge/sync/world.h"
 #include "bridge/translate/node_room.h"
@@ -62,7 +63,7 @@ class KnownFits {
 };
 
 // Of a job of these pods; none where its answer may change at any time: where pods differ, or have
-// volumes, preferences, host ports, devices or other resources of which Slurm knows nothing.
+// volumes, preferences, host ports, CPUs as devices or resources of which Slurm knows nothing.
 std::optional<KnownFits::Question> plain_question(const slurm::JobRequest& request,
                                                   const std::string& partition,
                                                   const std::vector<PodPtr>& pods,

@@ -29,8 +29,7 @@ Task<Result<void>> unmark_pod(World* world, PodPtr pod);
 // The finalizers alone.
 Task<Result<void>> let_pod_go(World* world, PodPtr pod);
 // With the mark and the node's name on it, in one step, where the server takes labels with a
-// binding. False where the pod has a node already or is going: its events tell
-// which.
+// binding. False where the pod has a node already or is going: its events tell which.
 Task<Result<bool>> bind_pod(World* world, PodPtr pod, slurm::JobId job, std::string node);
 // Where it still has the mark of the job that it is deleted for.
 Task<Result<void>> delete_pod(World* world, PodPtr pod);
