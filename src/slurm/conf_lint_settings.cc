@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "slurm/conf_lint_internal.h"
 #include "slurm/conf_value.h"
+#include "slurm/lua_syntax.h"
 
 namespace mainspring::slurm::linting {
 namespace {
@@ -287,7 +288,8 @@ class SettingsCheck {
           "add one of them, or use topology/flat");
   }
 
-  // These plugins run a script that is beside slurm.conf, and slurmctld ends without it.
+  // These plugins run a script that is beside slurm.conf. slurmctld ends without it, and where Lua
+  // cannot read it.
   void check_scripts() {
     struct Scripted {
       std::string_view key, plugin, file;
@@ -300,9 +302,17 @@ class SettingsCheck {
     for (const Scripted& one : kScripted) {
       const std::string_view plugins = value(one.key);
       const bool runs = list_has(plugins, one.plugin) || list_has(plugins, "lua");
-      if (!runs || files_.contains(one.file)) continue;
-      error(one.key, fmt::format("there is no {}, which {} runs", one.file, one.plugin),
-            "add the script, or leave the plugin out");
+      if (!runs) continue;
+      const auto script = files_.find(one.file);
+      if (script == files_.end()) {
+        error(one.key, fmt::format("there is no {}, which {} runs", one.file, one.plugin),
+              "add the script, or leave the plugin out");
+      } else if (auto wrong = check_lua(script->second)) {
+        findings_.add({.file = std::string(one.file),
+                       .line = wrong->line,
+                       .message = std::move(wrong->message),
+                       .advice = "mend the script; luac -p shows the same"});
+      }
     }
   }
 

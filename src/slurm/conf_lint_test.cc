@@ -101,7 +101,7 @@ TEST(ConfLint, IncludedFilesAreJudgedWithTheirOwnNames) {
   EXPECT_THAT(lint_slurm("Include absent.conf"), error(5, "Include", "absent.conf"));
 }
 
-TEST(ConfLint, ScriptsOfPluginsMustExist) {
+TEST(ConfLint, ScriptsOfPluginsMustExistAndBeLua) {
   EXPECT_THAT(lint_slurm("JobSubmitPlugins=lua"), error(5, "JobSubmitPlugins", "job_submit.lua"));
   EXPECT_THAT(lint_slurm("JobSubmitPlugins=all_partitions,job_submit/lua"),
               error(5, "JobSubmitPlugins", "job_submit.lua"));
@@ -111,6 +111,12 @@ TEST(ConfLint, ScriptsOfPluginsMustExist) {
   EXPECT_THAT(lint_slurm("JobSubmitPlugins=all_partitions"), IsEmpty());
   EXPECT_THAT(lint({{"slurm.conf", std::string(kGood) + "JobSubmitPlugins=lua\n"},
                     {"job_submit.lua", "function slurm_job_submit() end"}}),
+              IsEmpty());
+  const auto broken = lint({{"slurm.conf", std::string(kGood) + "JobSubmitPlugins=lua\n"},
+                            {"job_submit.lua", "function slurm_job_submit()\n"}});
+  ASSERT_THAT(broken, error(2, "", "'end' expected"));
+  EXPECT_EQ(broken[0].file, "job_submit.lua");
+  EXPECT_THAT(lint({{"slurm.conf", std::string(kGood)}, {"job_submit.lua", "nobody runs this"}}),
               IsEmpty());
 }
 

@@ -33,6 +33,7 @@ THIRD_PARTY = {
     "boost": ["net", "http"],
     "fmt": None,
     "libfyaml.h": ["json"],
+    "lua5.4": ["slurm"],
     "openssl": ["base", "net", "operator"],
     "prometheus": ["base"],
     "simdjson": ["json"],
