@@ -342,6 +342,40 @@ TEST_F(OperatorDaemons, AccountingWritesNothingWithoutItsPasswordAndRollsWithANe
   expect_silence();
 }
 
+// slurmdbd ends at keys that it cannot read, whenever it is started.
+TEST_F(OperatorDaemons, AccountingKeepsTheLastGoodJwks) {
+  op::AccountingSync sync(scene.world);
+  put_keys();
+  put_secret("db", "password", "first");
+  const auto put_jwks = [&](std::string_view text) {
+    scene.put(fmt::format(
+        "{{apiVersion: v1, kind: ConfigMap, metadata: {{name: idp}}, data: {{keys: '{}'}}}}",
+        text));
+  };
+  const auto given = [&] {
+    return scene.at(SecretObject::kResource, "acct-accounting", "/data/jwks.json");
+  };
+  put_jwks(R"({"keys": []})");
+  scene.put(std::string(kAccounting) + "  jwksKeyRef: {name: idp, key: keys}\n");
+  scene.start();
+  EXPECT_EQ(given(), base64_encode(R"({"keys": []})"));
+  const std::string generation =
+      scene.at(StatefulSet::kResource, "acct-accounting", "/metadata/generation");
+
+  put_jwks(R"({"keys": [{"alg": "RS256"}]})");
+  scene.settle();
+  EXPECT_EQ(given(), base64_encode(R"({"keys": []})"));
+  EXPECT_EQ(scene.at(StatefulSet::kResource, "acct-accounting", "/metadata/generation"),
+            generation);
+  EXPECT_EQ(scene.condition(Accounting::kResource, "acct", "Degraded"), "True SyncFailed");
+
+  put_jwks(R"({"keys": [{"kid": "a", "alg": "ES256"}]})");
+  scene.settle();
+  EXPECT_EQ(given(), base64_encode(R"({"keys": [{"kid": "a", "alg": "ES256"}]})"));
+  EXPECT_NE(scene.at(StatefulSet::kResource, "acct-accounting", "/metadata/generation"),
+            generation);
+}
+
 TEST_F(OperatorDaemons, TokenIsRenewedInTimeAndWithItsKey) {
   op::TokenSync sync(scene.world);
   put_keys();

@@ -2,6 +2,7 @@
 #include "api/names.h"
 #include "base/base64.h"
 #include "operator/build/daemons.h"
+#include "operator/build/jwks.h"
 #include "operator/build/merge.h"
 #include "operator/build/pod_parts.h"
 #include "operator/build/takeover.h"
@@ -26,24 +27,27 @@ Value meta_of(const Accounting& accounting, const Metadata& metadata) {
                      Accounting::kResource, accounting.meta);
 }
 
-Value volumes_of(const Accounting& accounting) {
+// `copy`: with our copy of the JWKS instead of the user's ConfigMap.
+Value volumes_of(const Accounting& accounting, bool copy) {
+  const auto& jwks = accounting.spec.jwks_key_ref;
+  std::vector<FileItem> ours = {{kConfFile, kConfFile}};
+  if (jwks && copy) ours.push_back({kJwksFile, kJwksFile});
   Value sources = Value::array();
-  sources.push_back(
-      secret_source(api::accounting_name(accounting.meta.name), {{kConfFile, kConfFile}}));
+  sources.push_back(secret_source(api::accounting_name(accounting.meta.name), ours));
   if (const auto& key = accounting.spec.slurm_key_ref) {
     sources.push_back(secret_source(key->name, {{key->key, "slurm.key"}}));
   }
   if (const api::KeyRef* key = api::jwt_key_of(accounting.spec)) {
     sources.push_back(secret_source(key->name, {{key->key, "jwt.key"}}));
   }
-  if (const auto& jwks = accounting.spec.jwks_key_ref) {
-    sources.push_back(config_map_source(jwks->name, {{jwks->key, "jwks.json"}}));
+  if (jwks && !copy) {
+    sources.push_back(config_map_source(jwks->name, {{jwks->key, kJwksFile}}));
   }
   return Value::array(
       {projected_volume("slurm-etc", 0600, std::move(sources)), memory_volume("run")});
 }
 
-Result<Value> pod_spec_of(const Accounting& accounting) {
+Result<Value> pod_spec_of(const Accounting& accounting, Value volumes) {
   Value container = Value::object(
       {{"name", api::app::kAccounting},
        {"ports", Value::array({tcp_port(api::app::kAccounting, api::kSlurmdbdPort)})},
@@ -57,7 +61,7 @@ Result<Value> pod_spec_of(const Accounting& accounting) {
   Value spec = Value::object({{"automountServiceAccountToken", false},
                               {"securityContext", std::move(security)},
                               {"containers", Value::array({std::move(container)})},
-                              {"volumes", volumes_of(accounting)}});
+                              {"volumes", std::move(volumes)}});
   return merge_pod_spec(std::move(spec), accounting.spec.pod_template.spec);
 }
 
@@ -96,6 +100,7 @@ Value accounting_secret(const AccountingInputs& inputs) {
       "v1", "Secret",
       meta_of(accounting, workload_metadata(accounting.meta, {}, labels_of(accounting))));
   secret["data"].set(kConfFile, base64_encode(inputs.slurmdbd_conf));
+  if (inputs.jwks) secret["data"].set(kJwksFile, base64_encode(*inputs.jwks));
   return secret;
 }
 
@@ -103,18 +108,19 @@ Result<Value> accounting_stateful_set(const AccountingInputs& inputs) {
   const Accounting& accounting = inputs.accounting;
   const Labels labels = labels_of(accounting);
   Metadata metadata = workload_metadata(accounting.meta, accounting.spec.pod_template.meta, labels);
-  MS_TRY(const Value spec, pod_spec_of(accounting));
+  MS_TRY(const Value spec, pod_spec_of(accounting, volumes_of(accounting, true)));
+  MS_TRY(const Value spec_found, pod_spec_of(accounting, volumes_of(accounting, false)));
 
   Metadata complete = metadata;
   add_hashes(complete.annotations, inputs);
-  if (inputs.jwks != nullptr) {
-    complete.annotations.insert_or_assign(std::string(kJwksHash), hash_of(*inputs.jwks));
+  if (inputs.jwks) {
+    complete.annotations.insert_or_assign(std::string(kJwksHash), hash_of_text(*inputs.jwks));
   }
-  // The operator before us dropped the template's metadata.
+  // The operator before us dropped the template's metadata, and mounted the user's ConfigMap.
   Metadata as_found = workload_metadata(accounting.meta, {}, labels);
   add_hashes(as_found.annotations, inputs);
-  TemplateChoice choice = choose_template(pod_template(complete, spec),
-                                          pod_template(as_found, spec), inputs.live_annotations);
+  TemplateChoice choice = choose_template(
+      pod_template(complete, spec), pod_template(as_found, spec_found), inputs.live_annotations);
 
   metadata.annotations.insert_or_assign(std::string(kTemplateAnnotation), choice.mark);
   Value object = owned_object("apps/v1", "StatefulSet", meta_of(accounting, metadata));

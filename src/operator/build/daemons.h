@@ -27,7 +27,9 @@ struct AccountingInputs {
   const api::Accounting& accounting;
   const kube::SecretObject* slurm_key = nullptr;
   const kube::SecretObject* jwt_key = nullptr;
-  const kube::ConfigMap* jwks = nullptr;
+  // The text of spec.jwksKeyRef, found good (jwks.h). slurmdbd gets a copy of it: it ends at one
+  // that it cannot read, and whoever changes the ConfigMap next does not ask us.
+  std::optional<std::string> jwks = {};
   std::string slurmdbd_conf;
   const json::StringMap* live_annotations = nullptr;
 };

@@ -86,12 +86,14 @@ class AccountingBuild : public ::testing::Test {
     return {.accounting = accounting,
             .slurm_key = &slurm_key,
             .jwt_key = &jwt_key,
+            .jwks = jwks,
             .slurmdbd_conf = slurmdbd_conf(accounting, Secret(password)).value_or("none"),
             .live_annotations = live ? &*live : nullptr};
   }
   api::Accounting accounting = decoded<api::Accounting>(documents("accounting/input.yaml").front());
   kube::SecretObject slurm_key = secret_of("slurm.key", "shared");
   kube::SecretObject jwt_key = secret_of("jwt.key", "signing");
+  std::optional<std::string> jwks;
   std::string password = "secret";
   std::optional<json::StringMap> live;
 };
@@ -140,6 +142,23 @@ TEST_F(AccountingBuild, TheTemplatesMetadataWaitsForTheFirstChangeAfterATakeOver
                "/spec/template/metadata/annotations/example.com~1scrape"),
             "true")
       << "what is complete stays complete";
+}
+
+TEST_F(AccountingBuild, SlurmdbdHasACopyOfTheJwks) {
+  accounting.spec.jwks_key_ref = api::KeyRef{.name = "idp", .key = "keys.json"};
+  jwks = R"({"keys": []})";
+  EXPECT_EQ(at(accounting_secret(inputs()), "/data/jwks.json"), "eyJrZXlzIjogW119");
+  const auto before = template_of(accounting_stateful_set(inputs()));
+  EXPECT_THAT(before, Not(HasSubstr("idp")));
+  EXPECT_THAT(before, HasSubstr(R"({"key":"jwks.json","path":"jwks.json"})"));
+  jwks = R"({"keys": [{"kid": "a", "alg": "X"}]})";
+  EXPECT_NE(template_of(accounting_stateful_set(inputs())), before);
+
+  live.emplace();
+  EXPECT_THAT(
+      template_of(accounting_stateful_set(inputs())),
+      HasSubstr(R"("configMap":{"items":[{"key":"keys.json","path":"jwks.json"}],"name":"idp"})"))
+      << "one that another operator made stays as it is";
 }
 
 class RestApiBuild : public ::testing::Test {

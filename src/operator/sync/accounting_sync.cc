@@ -5,6 +5,8 @@
 #include "api/names.h"
 #include "base/text.h"
 #include "control/owners.h"
+#include "operator/build/etc_files.h"
+#include "operator/build/jwks.h"
 #include "operator/build/slurm_conf.h"
 
 namespace mainspring::op {
@@ -106,13 +108,22 @@ Result<AccountingSync::Refs> AccountingSync::find_refs(const Accounting& account
   MS_TRY(refs.password, find_secret(world_, ns, spec.storage.password_key_ref,
                                     "spec.storageConfig.passwordKeyRef"));
   if (spec.jwks_key_ref) {
-    refs.jwks = world_.config_maps.get(ns, spec.jwks_key_ref->name);
-    if (!refs.jwks || !refs.jwks->data.contains(spec.jwks_key_ref->key)) {
+    const auto map = world_.config_maps.get(ns, spec.jwks_key_ref->name);
+    build::Files keys = map ? build::files_of(*map) : build::Files();
+    const auto text = keys.find(spec.jwks_key_ref->key);
+    if (text == keys.end()) {
       return fail(Code::kNotFound,
                   fmt::format("spec.jwksKeyRef: there is no ConfigMap {} with the key {} in "
                               "namespace {}; create it, or name another",
                               quoted(spec.jwks_key_ref->name), quoted(spec.jwks_key_ref->key), ns));
     }
+    if (const auto wrong = build::check_jwks(text->second)) {
+      return fail(Code::kInvalid,
+                  fmt::format("spec.jwksKeyRef: key {} of ConfigMap {}: {}; {}",
+                              quoted(spec.jwks_key_ref->key), quoted(spec.jwks_key_ref->name),
+                              wrong->message, wrong->advice));
+    }
+    refs.jwks = std::move(text->second);
   }
   return refs;
 }
@@ -132,7 +143,7 @@ Task<Result<Situation>> AccountingSync::keep(AccountingPtr accounting) {
       .accounting = *accounting,
       .slurm_key = refs->slurm_key.get(),
       .jwt_key = refs->jwt_key.get(),
-      .jwks = refs->jwks.get(),
+      .jwks = refs->jwks,
       .slurmdbd_conf = *conf,
       .live_annotations = live ? &live->meta.annotations : nullptr};
   auto service = build::accounting_service(inputs);

@@ -22,7 +22,7 @@ class AccountingSync {
     std::shared_ptr<const kube::SecretObject> slurm_key;
     std::shared_ptr<const kube::SecretObject> jwt_key;
     std::shared_ptr<const kube::SecretObject> password;
-    std::shared_ptr<const kube::ConfigMap> jwks;
+    std::optional<std::string> jwks;
   };
 
   void watch(control::Controller& queue);
