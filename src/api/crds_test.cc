@@ -108,8 +108,9 @@ TEST(Crds, DocumentEveryAddition) {
 }
 
 TEST(Crds, NoAdditionIsRequiredOfUsers) {
+  const auto theirs = contract();
   for (const auto& [key, row] : ours()) {
-    if (row.kind != "Cluster" && !contract().contains(key)) EXPECT_FALSE(row.required) << row.path;
+    if (row.kind != "Cluster" && !theirs.contains(key)) EXPECT_FALSE(row.required) << row.path;
   }
 }
 

@@ -87,17 +87,24 @@ std::optional<std::size_t> array_index(std::string_view token) {
 }
 
 const Value* Value::at_pointer(std::string_view pointer) const noexcept {
-  const auto tokens = split_pointer(pointer);
-  if (!tokens) return nullptr;
+  if (!pointer.empty() && pointer.front() != '/') return nullptr;
   const Value* value = this;
-  for (const std::string& token : *tokens) {
+  std::string unescaped;
+  while (value != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    std::string_view token = pointer.substr(0, pointer.find('/'));
+    pointer.remove_prefix(token.size());
+    if (token.find('~') != std::string_view::npos) {
+      unescaped.clear();
+      if (!unescape_token(token, unescaped)) return nullptr;
+      token = unescaped;
+    }
     if (value->is_array()) {
       const auto index = array_index(token);
       value = index && *index < value->size() ? &value->at(*index) : nullptr;
     } else {
       value = value->find(token);
     }
-    if (value == nullptr) return nullptr;
   }
   return value;
 }

@@ -76,7 +76,7 @@ class RestTransport : public ::testing::Test {
     Client client(transport, loop, random, governor,
                   {.server = http::Url::parse(url).value(),
                    .tokens = static_token(Secret("a.b.c")),
-                   .timeout = seconds(2),
+                   .timeout = minutes(1),
                    .version = Version::k45});
     const auto answer = loop.run(client.send({.endpoint = Endpoint::kPing}));
     return answer ? "ok" : answer.error().to_string();
