@@ -93,6 +93,6 @@ class ClusterCase(unittest.TestCase):
             except (Failure, ValueError, LookupError):
                 return False  # A daemon that is being replaced does not answer.
 
-        # Most looks are a kubectl each, and a process in a pod.
+        # Some looks are a kubectl each, and a process in a pod.
         if not wait_for(holds, patience, 0.5, seldom=2.0):
             self.fail(f"not within {patience:.0f} s. {explain()}")

@@ -35,8 +35,7 @@ class Slurm(ManagedSlurm):
     controller = "slurm-controller-0"
 
     def slurm(self, *command: str) -> str:
-        where = ("-n", self.namespace, "exec", self.controller, "-c", "slurmctld", "--")
-        return self.kubectl(*where, *command)
+        return self.inside(self.namespace, self.controller, "slurmctld", *command)
 
     def install(self) -> None:
         self.install_slurm("-f", str(FILES / f"{self.namespace}.yaml"))
@@ -56,8 +55,7 @@ class Slurm(ManagedSlurm):
         return {pod["metadata"]["uid"] for pod in self.pods(selector)}
 
     def worker(self, number: int, *command: str) -> str:
-        where = ("-n", self.namespace, "exec", f"slurm-worker-main-{number}", "-c", "slurmd", "--")
-        return self.kubectl(*where, *command)
+        return self.inside(self.namespace, f"slurm-worker-main-{number}", "slurmd", *command)
 
     def condition(self, what: str, kind: str) -> dict:
         conditions = self.get(what)["status"]["conditions"]

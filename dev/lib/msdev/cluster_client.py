@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
-from .cluster import api, parts, registry
+from .cluster import api, containers, parts, registry
 from .console import Failure
 from .paths import REPO
 
@@ -29,6 +29,17 @@ class ClusterClient:
         if status != 200:
             raise Failure(f"{path}: {status} {body.decode(errors='replace')}")
         return json.loads(body)
+
+    def inside(self, namespace: str, pod: str, container: str, *command: str) -> str:
+        """What a command in a container printed; Failure as of kubectl."""
+        statuses = self.read_pods(namespace, pod)["status"].get("containerStatuses", [])
+        ids = [one.get("containerID", "") for one in statuses if one["name"] == container]
+        done = containers.run(ids[0].rpartition("/")[2], command, 120) if ids and ids[0] else None
+        if done is None:
+            raise Failure(f"container {container} of pod {namespace}/{pod} does not run")
+        if done.returncode != 0:
+            raise Failure(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+        return done.stdout
 
     def load(self, *images: str) -> None:
         """Archives of images/build by name, into every node."""

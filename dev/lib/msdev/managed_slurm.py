@@ -60,7 +60,6 @@ class ManagedSlurm(ClusterClient):
             "controllers,restapis,nodesets,loginsets",
             timeout=patience + 30,
         )
-        # Each look is a kubectl and a process in a pod.
         if not wait_for(lambda: len(self.usable_nodes()) == nodes, patience, 0.5, seldom=2.0):
             raise Failure(f"Slurm does not see {nodes} usable nodes:\n{self.slurm('sinfo', '-N')}")
 
@@ -74,8 +73,7 @@ class ManagedSlurm(ClusterClient):
 
     def slurm(self, *command: str) -> str:
         """Runs a Slurm command as Slurm's own user, beside slurmctld."""
-        pod = ("-n", self.namespace, "exec", "slurm-controller-0", "-c", "slurmctld", "--")
-        return self.kubectl(*pod, *command)
+        return self.inside(self.namespace, "slurm-controller-0", "slurmctld", *command)
 
     def user(self, *command: str, timeout: float = 120) -> str:
         """Runs a command as an ordinary user in the login pod, in the user's home."""
