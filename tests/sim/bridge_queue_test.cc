@@ -6,10 +6,10 @@
 namespace mainspring::sim {
 namespace {
 
-class BridgeQueue : public ::testing::Test {
+class BridgeQueueAtScale : public ::testing::Test {
  protected:
   // One node, which somebody has, and three.
-  BridgeQueue() {
+  BridgeQueueAtScale() {
     world.heal();
     world.kubelet.run_on();
     add_node("taken", "taken");
@@ -19,7 +19,9 @@ class BridgeQueue : public ::testing::Test {
     EXPECT_FALSE(world.slurm.model().submit(holder));
     world.pass(seconds(10));
   }
-  ~BridgeQueue() override { EXPECT_EQ(world.safety.violation(), "") << world.safety.account(); }
+  ~BridgeQueueAtScale() override {
+    EXPECT_EQ(world.safety.violation(), "") << world.safety.account();
+  }
 
   void add_node(const std::string& name, const std::string& pool) {
     world.add_node(name);
@@ -63,7 +65,7 @@ class BridgeQueue : public ::testing::Test {
 };
 
 // What ten pods that start and ten that wait cost beside `jobs` others that wait.
-class CostOfPods : public BridgeQueue {
+class CostOfPods : public BridgeQueueAtScale {
  public:
   explicit CostOfPods(int jobs) {
     queue(jobs);
@@ -84,7 +86,7 @@ class CostOfPods : public BridgeQueue {
   Meter::Account cost;
 };
 
-TEST(BridgeQueueCost, APodCostsTheSameWhateverElseIsInTheQueue) {
+TEST(BridgeCostAtScale, APodCostsTheSameWhateverElseIsInTheQueue) {
   const Meter::Account few = CostOfPods(9).cost;
   const Meter::Account many = CostOfPods(900).cost;
   // How all jobs are is asked for now and then, by nobody's attempt.
@@ -99,7 +101,7 @@ TEST(BridgeQueueCost, APodCostsTheSameWhateverElseIsInTheQueue) {
   EXPECT_FALSE(many.contains("GET jobs")) << "all jobs were listed";
 }
 
-TEST_F(BridgeQueue, TwoHundredPodsThatCannotStartDelayNoneThatCan) {
+TEST_F(BridgeQueueAtScale, TwoHundredPodsThatCannotStartDelayNoneThatCan) {
   for (int i = 0; i < 200; ++i) put(fmt::format("blocked-{}", i), "taken", 8, 90'000);
   world.pass(minutes(1));
   for (int i = 0; i < 200; ++i) {
@@ -112,7 +114,7 @@ TEST_F(BridgeQueue, TwoHundredPodsThatCannotStartDelayNoneThatCan) {
   EXPECT_NE(node_of("small"), "") << world.safety.account();
 }
 
-TEST_F(BridgeQueue, ManyPodsAtOnceAreBoundAsFastAsSlurmAnswers) {
+TEST_F(BridgeQueueAtScale, ManyPodsAtOnceAreBoundAsFastAsSlurmAnswers) {
   for (int i = 0; i < 36; ++i) add_node(fmt::format("more-{}", i), "free");
   world.pass(seconds(30));
   for (int i = 0; i < 300; ++i) put(fmt::format("pod-{}", i), "free", 1);

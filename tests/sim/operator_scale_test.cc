@@ -9,7 +9,7 @@ int undrained(SlurmModel& slurm) {
                                         [](const SlurmNode& node) { return !node.drain; }));
 }
 
-TEST(OperatorScale, WorkersGoWhileOthersAreStillToBeDrained) {
+TEST(OperatorAtScale, WorkersGoWhileOthersAreStillToBeDrained) {
   constexpr int kWorkers = 80;
   OperatorWorld world(1);
   world.heal();

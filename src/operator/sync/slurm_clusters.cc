@@ -37,8 +37,8 @@ slurm::Client::Options for_pings(slurm::Client::Options options) {
 
 // Somebody looks at every node all the time, so that a change is on its pod within two seconds; a
 // list that has not changed costs next to nothing. One that has, of 5,000 nodes, costs slurmctld
-// 10 ms and one of slurmrestd's many threads most of a second: lists may take a third of that
-// thread where something changes all the time, and after calm minutes they may follow each other.
+// 10 ms and one of slurmrestd's many threads most of a second: lists may take half of that thread
+// where something changes all the time, and after calm minutes they may follow each other.
 slurm::CacheOptions cache_options(const SlurmClusters::Tools& tools) {
   slurm::CacheOptions options;
   options.nodes_pace = milliseconds(800);
