@@ -4,8 +4,9 @@
 # file: that was half of the time to build. Files still include what they use: for clang-tidy (the
 # preset `lint`) only tests have it, which spend most of their time in the test libraries.
 #
-# PLAIN, and tests: in the preset `asan` without the optimiser, which takes three times as long as all the
-# rest for coroutines and for the templates of the test libraries that the sanitizer has grown.
+# PLAIN, and tests: in the presets `asan` and `debug` without the optimiser, which takes three times as
+# long as all the rest for coroutines and for the templates of the test libraries. What is neither is
+# optimised in both: simulations spend most of their time in it.
 set(MAINSPRING_HOUSE_HEADERS
   <algorithm> <array> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)
@@ -50,6 +51,10 @@ mainspring_precompiled(precompiled_house HOUSE)
 mainspring_precompiled(precompiled_tests TESTS)
 target_link_libraries(precompiled_tests PRIVATE rapidcheck GTest::gmock)
 set_target_properties(precompiled_tests PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
+if(MAINSPRING_ROOM_FLAGS)
+  mainspring_precompiled(precompiled_house_plain HOUSE)
+  target_compile_options(precompiled_house PRIVATE ${MAINSPRING_ROOM_FLAGS})
+endif()
 if(MAINSPRING_SANITIZE MATCHES "address")
   mainspring_precompiled(precompiled_house_plain HOUSE)
   # Lets libFuzzer see which branches an input reaches: of what it tries, not of tests.
@@ -75,6 +80,10 @@ function(mainspring_precompile target kind)
   endif()
   if(kind STREQUAL "tests")
     set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
+  elseif(NOT how_PLAIN)
+    target_compile_options(${target} PRIVATE ${MAINSPRING_ROOM_FLAGS})
+  elseif(MAINSPRING_ROOM_FLAGS)
+    set(from precompiled_house_plain)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()

@@ -228,7 +228,7 @@ class OperatorTakeOverTest(TakesNodeSetsOver, OperatorTest):
         conf = secret(self.ns, "", {"slurmdbd.conf": SLURMDBD_CONF.encode()})["data"]
         self.api.create(
             secret(self.ns, "mariadb", {"password": b"secret"}),
-            config_map(self.ns, "idp", {"keys.json": "{}"}),
+            config_map(self.ns, "idp", {"keys.json": '{"keys": []}'}),
             self.made("Secret", "acct-accounting", owner, labels, data=conf),
             self.service("acct-accounting", owner, labels, "slurmdbd", 6819, exposed="inside"),
             self.made(
