@@ -130,7 +130,10 @@ class Slurm:
         squeue = ["squeue", "--noheader", "--states=all", "--format=%i %T"]
 
         def over() -> bool:
-            left = self.instance.sandbox.output(squeue)
+            try:
+                left = self.instance.sandbox.output(squeue)
+            except Failure:
+                return False  # A slurmctld that is being started again gives no credentials.
             return not any(word in left for word in ("RUNNING", "PENDING", "COMPLETING"))
 
         eventually(over, lambda: self.instance.sandbox.output(squeue))
