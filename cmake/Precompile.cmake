@@ -6,7 +6,7 @@
 #
 # PLAIN, and tests: in the presets `asan` and `debug` without the optimiser, which takes three times as
 # long as all the rest for coroutines and for the templates of the test libraries. What is neither is
-# optimised in both: simulations spend most of their time in it.
+# optimised in both: all simulations take a third less time for it.
 set(MAINSPRING_HOUSE_HEADERS
   <algorithm> <array> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)

@@ -2,6 +2,7 @@
 
 #include <lua5.4/lua.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 

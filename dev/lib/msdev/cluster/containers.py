@@ -1,5 +1,5 @@
 """Commands in containers, without kubectl: that goes by way of the API server, the kubelet, containerd
-and runc, each in Go, and takes forty times as long. The nodes' processes are processes of this machine."""
+and runc, which is dear where tests look every half second. The nodes' processes are this machine's."""
 
 import subprocess
 from pathlib import Path
