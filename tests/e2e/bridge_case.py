@@ -105,24 +105,26 @@ class BridgeCase(ClusterCase):
         time.sleep(delay)
         for pod in self.slurm.get("pods", "-l", BRIDGE, namespace=SYSTEM)["items"]:
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
+            holder = self.slurm.get(LEASE, namespace=SYSTEM)["spec"]["holderIdentity"]
             cluster = [REPO / "dev" / "cluster", "--name", CLUSTER]
             # A node sees its own processes only. Killed this way it gets no SIGTERM first.
-            subprocess.run(
-                cluster + ["node-exec", node.rpartition("-")[2]]
-                # The operator is the same program.
-                + ["pkill", "-9", "-f", "mainspring [b]ridge"],
-                capture_output=True,
-            )
-            # A new pod starts at once; the kubelet would make the old one wait longer every time. Every
-            # other time the lease of the dead is left, as a crash leaves it: the next has to see it end.
+            kill = ["node-exec", node.rpartition("-")[2]]
+            # The operator is the same program.
+            kill += ["pkill", "-9", "-f", "mainspring [b]ridge"]
+            # A new pod starts at once; the kubelet would make the old one wait longer every time.
+            delete = ["kubectl", "-n", SYSTEM, "delete", f"pod/{name}"]
+            delete += ["--grace-period=0", "--force", "--wait=false"]
             type(self).kills += 1
-            for what in [f"pod/{name}"] + [LEASE] * (self.kills % 2):
-                subprocess.run(
-                    cluster
-                    + ["kubectl", "-n", SYSTEM, "delete", what]
-                    + ["--grace-period=0", "--force", "--wait=false"],
-                    capture_output=True,
-                )
+            # Every other time the lease of the dead is left, as a crash leaves it: the next has to see it
+            # end. Else it is released in its name, and in no other's: the kubelet may have started the
+            # container again before its pod was deleted, and that one may lead by now.
+            path = "/spec/holderIdentity"
+            operations = [{"op": "test", "path": path, "value": holder}]
+            operations += [{"op": "replace", "path": path, "value": ""}]
+            release = ["kubectl", "-n", SYSTEM, "patch", LEASE, "--type=json"]
+            release += ["-p", json.dumps(operations)]
+            for step in [kill, delete] + [release] * (self.kills % 2):
+                subprocess.run(cluster + step, capture_output=True)
             print(f"    bridge killed after {delay:.1f} s", flush=True)
 
     # --- workloads
