@@ -94,18 +94,23 @@ class BridgeCase(ClusterCase):
 
     # --- the bridge's death
 
-    def kill_bridge_soon(self, within: float = 4) -> None:
-        """SIGKILL in a moment, whatever it is doing then; the Deployment brings another."""
+    def kill_bridge_soon(self, within: float = 4, release: bool = True) -> None:
+        """SIGKILL in a moment, whatever it is doing then; the Deployment brings another. Every other time
+        the lease of the dead is left, as a crash leaves it, and the next has to see it end: always without
+        `release`, for where what it asked of Slurm last may take longer than it lives."""
         delay = self.random.uniform(0, within)
-        killer = threading.Thread(target=self.kill_bridge, args=(delay,))
+        type(self).kills += 1
+        killer = threading.Thread(
+            target=self.kill_bridge, args=(delay, release and self.kills % 2 == 1)
+        )
         killer.start()
         self.killers.append(killer)
 
-    def kill_bridge(self, delay: float) -> None:
+    def kill_bridge(self, delay: float, release: bool) -> None:
         time.sleep(delay)
         for pod in self.slurm.get("pods", "-l", BRIDGE, namespace=SYSTEM)["items"]:
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
-            holder = self.slurm.get(LEASE, namespace=SYSTEM)["spec"]["holderIdentity"]
+            holder = self.slurm.get(LEASE, namespace=SYSTEM)["spec"].get("holderIdentity", "")
             cluster = [REPO / "dev" / "cluster", "--name", CLUSTER]
             # A node sees its own processes only. Killed this way it gets no SIGTERM first.
             kill = ["node-exec", node.rpartition("-")[2]]
@@ -114,16 +119,14 @@ class BridgeCase(ClusterCase):
             # A new pod starts at once; the kubelet would make the old one wait longer every time.
             delete = ["kubectl", "-n", SYSTEM, "delete", f"pod/{name}"]
             delete += ["--grace-period=0", "--force", "--wait=false"]
-            type(self).kills += 1
-            # Every other time the lease of the dead is left, as a crash leaves it: the next has to see it
-            # end. Else it is released in its name, and in no other's: the kubelet may have started the
-            # container again before its pod was deleted, and that one may lead by now.
+            # In the name of the dead and in no other's: the kubelet may have started the container again
+            # before its pod was deleted, and that one may lead by now.
             path = "/spec/holderIdentity"
             operations = [{"op": "test", "path": path, "value": holder}]
             operations += [{"op": "replace", "path": path, "value": ""}]
-            release = ["kubectl", "-n", SYSTEM, "patch", LEASE, "--type=json"]
-            release += ["-p", json.dumps(operations)]
-            for step in [kill, delete] + [release] * (self.kills % 2):
+            give_up = ["kubectl", "-n", SYSTEM, "patch", LEASE, "--type=json"]
+            give_up += ["-p", json.dumps(operations)]
+            for step in [kill, delete] + [give_up] * release:
                 subprocess.run(cluster + step, capture_output=True)
             print(f"    bridge killed after {delay:.1f} s", flush=True)
 

@@ -136,7 +136,7 @@ class BridgeTest(BridgeCase):
         self.make_pod("before")
         before = self.wait_running("before")[0]["metadata"]["uid"]
         job = self.job_of("before")
-        self.kill_bridge_soon()
+        self.kill_bridge_soon(release=False)
         self.slurm.kubectl(
             *("-n", NAMESPACE, "delete", "pod", "slurm-controller-0"),
             *("--grace-period=0", "--force"),

@@ -1,6 +1,7 @@
 // Who we are to the real API server: rights that are missing, tokens that expire and are renewed,
 // acting as somebody else, and a server that asks for patience. Run by kube_test.py.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -17,6 +18,10 @@ using ::testing::HasSubstr;
 
 class Access : public KubeTest {
  protected:
+  ~Access() override {
+    std::remove(token_file_.c_str());
+    std::remove(config_file_.c_str());
+  }
   // A token of a service account in the test's namespace.
   std::string token_for(const std::string& account) {
     Value request;
@@ -54,50 +59,50 @@ class Access : public KubeTest {
   }
 
   // A kubeconfig with a token file, as a pod's service account has it.
-  std::string config_with(const std::string& token_file) {
+  std::string config_with_token_file() {
     const auto text = [](const char* pem) {
       return std::string(from_environment(pem).value_or(""));
     };
-    const std::string path = ::testing::TempDir() + "/kubeconfig-" + ns_;
-    std::ofstream(path) << "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-                        << "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                        << "clusters: [{name: k, cluster: {server: '" << text("KUBE_URL")
-                        << "', certificate-authority: '" << text("KUBE_CA") << "'}}]\n"
-                        << "users: [{name: u, user: {tokenFile: '" << token_file << "'}}]\n";
-    return path;
+    std::ofstream(config_file_) << "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                                << "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                                << "clusters: [{name: k, cluster: {server: '" << text("KUBE_URL")
+                                << "', certificate-authority: '" << text("KUBE_CA") << "'}}]\n"
+                                << "users: [{name: u, user: {tokenFile: '" << token_file_
+                                << "'}}]\n";
+    return config_file_;
   }
+
+  const std::string token_file_ = ::testing::TempDir() + "token-" + std::to_string(::getpid());
+  const std::string config_file_ =
+      ::testing::TempDir() + "kubeconfig-" + std::to_string(::getpid());
 };
 
 TEST_F(Access, RightsThatAreMissingAreNamed) {
   make_account("weak");
   allow_account("weak", "get");
-  const std::string file = ::testing::TempDir() + "/token-" + ns_;
-  std::ofstream(file) << token_for("weak");
-  Peer weak(config_with(file));
+  std::ofstream(token_file_) << token_for("weak");
+  Peer weak(config_with_token_file());
   const Api<ConfigMap> maps(*weak.client, ns_);
   EXPECT_EQ(weak.run(maps.get("absent")).error().code(), Code::kNotFound);
   const auto refused = weak.run(maps.list());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kForbidden);
   EXPECT_THAT(refused.error().to_string(), HasSubstr("system:serviceaccount:" + ns_ + ":weak"));
-  std::remove(file.c_str());
 }
 
 TEST_F(Access, ATokenThatIsNoLongerGoodIsReadAnew) {
   make_account("rotating");
   allow_account("rotating", "list");
-  const std::string file = ::testing::TempDir() + "/token-" + ns_;
-  std::ofstream(file) << "a.stale.token";
-  Peer rotating(config_with(file));
+  std::ofstream(token_file_) << "a.stale.token";
+  Peer rotating(config_with_token_file());
   const Api<ConfigMap> maps(*rotating.client, ns_);
   const auto refused = rotating.run(maps.list());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Code::kUnauthorized);
   // As the kubelet does it, while we hold the old one.
-  std::ofstream(file) << token_for("rotating");
+  std::ofstream(token_file_) << token_for("rotating");
   const auto listed = rotating.run(maps.list());
   EXPECT_TRUE(listed) << why(listed);
-  std::remove(file.c_str());
 }
 
 TEST_F(Access, ActingAsSomebodyElseIsActingWithHisRights) {
