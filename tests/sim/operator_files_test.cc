@@ -70,6 +70,48 @@ TEST_F(ControllerSyncTest, StartsSlurmctldWithTheFilesThatItLastFoundGood) {
   EXPECT_EQ(gres(), "# none");
 }
 
+TEST_F(ControllerSyncTest, MakesALostStatefulSetAgainWithTheFilesThatItLastFoundGood) {
+  add_map("files", "{gres.conf: 'AutoDetect=off'}");
+  add_map("idp", R"({keys.json: '{"keys": []}'})");
+  add_controller(", configFileRefs: [{name: files}], jwksKeyRef: {name: idp, key: keys.json}");
+  start();
+  roll_out();
+  connect_slurm();
+  const auto lose = [&] {
+    remove(kube::StatefulSet::kResource, "slurm-controller");
+    executor_.advance(seconds(2));
+  };
+  const auto volumes = [&] {
+    const auto set = object(kube::StatefulSet::kResource, "slurm-controller");
+    return set ? json::to_text(*set->at_pointer("/spec/template/spec/volumes")) : "no StatefulSet";
+  };
+  const std::string good = volumes();
+  const std::string hash = config_annotation();
+
+  // It names another ConfigMap by now, and that is bad.
+  add_map("more", "{gres.conf: 'Nam=gpu'}");
+  patch(api::Controller::kResource, "slurm",
+        "{spec: {configFileRefs: [{name: more}], jwksKeyRef: null}}");
+  executor_.advance(seconds(2));
+  EXPECT_EQ(config("state"), "Rejected");
+  lose();
+  EXPECT_EQ(volumes(), good);
+  EXPECT_EQ(config_annotation(), hash);
+  EXPECT_EQ(config("state"), "Rejected");
+
+  patch(kube::ConfigMap::kResource, "more", "{data: {gres.conf: '# none'}}");
+  roll_out();
+  EXPECT_EQ(config("state"), "Applied");
+  EXPECT_THAT(volumes(), HasSubstr("slurm-approved-more"));
+
+  // The keys are not among the copies, and without them no pod would start.
+  remove(kube::ConfigMap::kResource, "more");
+  remove(kube::SecretObject::kResource, "slurm-keys");
+  executor_.advance(seconds(2));
+  lose();
+  EXPECT_EQ(volumes(), "no StatefulSet");
+}
+
 // A kubelet that looks before it has heard of the files finds the old ones, and looks again after a
 // minute only.
 TEST_F(ControllerSyncTest, BringsFilesIntoThePodsAfterTheNewsOfThem) {

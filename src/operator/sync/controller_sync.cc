@@ -105,6 +105,27 @@ bool is_within(const json::Value& part, const json::Value& whole) {
   return true;
 }
 
+// The Controller as if it named the ConfigMaps that there are copies of, and no others.
+api::Controller with_copies(const ControllerParts& parts) {
+  api::Controller last = *parts.controller;
+  const std::string first = api::approved_map_name(last.meta.name, "");
+  api::ControllerSpec& spec = last.spec;
+  for (auto* const refs :
+       {&spec.config_file_refs, &spec.prolog_script_refs, &spec.epilog_script_refs,
+        &spec.prolog_slurmctld_script_refs, &spec.epilog_slurmctld_script_refs}) {
+    refs->clear();
+  }
+  spec.jwks_key_ref.reset();
+  for (const auto& map : parts.approved) {
+    if (map->meta.name == api::approved_jwks_name(last.meta.name)) {
+      spec.jwks_key_ref.emplace();
+    } else {
+      spec.config_file_refs.push_back({map->meta.name.substr(first.size())});
+    }
+  }
+  return last;
+}
+
 }  // namespace
 
 Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
@@ -123,7 +144,9 @@ Task<Result<Requeue>> ControllerSync::reconcile(Key key) {
     MS_CO_CHECK(laid);
     co_return Requeue{*wait};
   }
-  if (!problem) {
+  if (problem) {
+    keep_first(laid, co_await restore(parts));
+  } else {
     std::optional<ConfigPlan> plan;
     keep_first(laid, co_await keep(parts, &plan));
     if (plan) config = plan->status;
@@ -184,10 +207,11 @@ Task<Result<void>> ControllerSync::keep(Parts parts, std::optional<ConfigPlan>* 
   }
   const ConfigPlan plan = plan_config(facts(*parts));
   // Before anything is written: a template that cannot be built must not leave new files behind.
-  MS_CO_CHECK(build::controller_stateful_set(parts->inputs, plan.annotation));
+  MS_CO_TRY(json::Value set, build::controller_stateful_set(parts->inputs, plan.annotation));
   MS_CO_CHECK(co_await approved_maps(parts));
   MS_CO_CHECK(co_await config_map(parts));
-  Result<void> all = co_await stateful_set(parts, plan.annotation);
+  Result<void> all =
+      co_await stateful_set(parts, std::move(set), build::restart_hash(parts->files));
   if (!all && all.error().code() == Code::kConflict) co_return all;
   // Files that need new pods have not got them where the StatefulSet is refused.
   if (all || plan.reconfigure()) decided->emplace(plan);
@@ -207,6 +231,27 @@ Task<Result<void>> ControllerSync::keep(Parts parts, std::optional<ConfigPlan>* 
         all, co_await mark_active(controller, api::controller_name(controller->meta.name) + "-0"));
   }
   co_return all;
+}
+
+// Where the files that are wanted are not good, slurmctld keeps those that were so last, also when
+// somebody deletes its StatefulSet. The copies say which ConfigMaps these are from: the Controller
+// may name others by now.
+Task<Result<void>> ControllerSync::restore(Parts parts) {
+  const api::Controller& controller = *parts->controller;
+  if (controller.spec.external || parts->stateful_set || !parts->config) co_return Result<void>();
+  // Whoever wrote this note wrote the copies before; another operator made none.
+  const bool has_copies = parts->config->meta.annotations.contains(api::annotation::kRestartHash);
+  if (!has_copies || !parts->slurm_key || !parts->jwt_key) co_return Result<void>();
+  const api::Controller last = with_copies(*parts);
+  build::ControllerInputs inputs{.conf = {.controller = last},
+                                 .slurm_key = parts->inputs.slurm_key,
+                                 .jwt_key = parts->inputs.jwt_key,
+                                 .cluster_domain = parts->inputs.cluster_domain,
+                                 .search_services = parts->inputs.search_services};
+  const bool in_place = controller.spec.inplace_reconfigure;
+  MS_CO_TRY(json::Value set, build::controller_stateful_set(
+                                 inputs, in_place ? "" : build::files_hash(parts->found)));
+  co_return co_await stateful_set(parts, std::move(set), build::restart_hash(parts->found));
 }
 
 std::optional<ControllerSync::Problem> ControllerSync::check(const ControllerParts& parts) {
@@ -318,7 +363,8 @@ Task<Result<void>> ControllerSync::config_map(Parts parts) {
   co_return Result<void>();
 }
 
-Task<Result<void>> ControllerSync::stateful_set(Parts parts, std::string annotation) {
+Task<Result<void>> ControllerSync::stateful_set(Parts parts, json::Value desired,
+                                                std::string restart) {
   const api::Controller& controller = *parts->controller;
   if (controller.spec.ha_enabled && controller.spec.persistence) {
     const std::string& name = controller.spec.persistence->existing_claim;
@@ -346,9 +392,7 @@ Task<Result<void>> ControllerSync::stateful_set(Parts parts, std::string annotat
                                                   live->name));
     }
   }
-  MS_CO_TRY(json::Value desired, build::controller_stateful_set(parts->inputs, annotation));
-  desired["metadata"]["annotations"].set(api::annotation::kRestartHash,
-                                         build::restart_hash(parts->files));
+  desired["metadata"]["annotations"].set(api::annotation::kRestartHash, restart);
   MS_CO_CHECK(co_await keep_claims(parts, &desired));
   MS_CO_CHECK(co_await ensure(&world_, ref(controller), kube::StatefulSet::kResource,
                               std::move(desired), std::move(live)));

@@ -78,13 +78,15 @@ class ControllerSync {
   std::optional<Duration> time_to_gather(const ControllerParts& parts);
   // `plan` is what is done about the files, as far as it came to that.
   Task<Result<void>> keep(Parts parts, std::optional<ConfigPlan>* plan);
+  // A StatefulSet that is gone while the files are not good, with those that were so last.
+  Task<Result<void>> restore(Parts parts);
   ConfigFacts facts(const ControllerParts& parts) const;
   Task<Result<void>> services(Parts parts);
   Task<Result<void>> members(ControllerPtr controller);
   Task<Result<void>> approved_maps(Parts parts);
   Task<Result<void>> drop_approved_maps(Parts parts);
   Task<Result<void>> config_map(Parts parts);
-  Task<Result<void>> stateful_set(Parts parts, std::string annotation);
+  Task<Result<void>> stateful_set(Parts parts, json::Value desired, std::string restart);
   Task<Result<void>> keep_claims(Parts parts, json::Value* desired);
   Task<Result<void>> service_monitor(Parts parts);
   Task<Result<void>> mark_references(ControllerPtr controller);
