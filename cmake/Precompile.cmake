@@ -1,8 +1,8 @@
 # mainspring_precompile(TARGET house [PLAIN] | tests)
 #
 # Reads the standard library (and for tests the test libraries) once per build instead of once per
-# file: that was half of the time to build. Files still include what they use: for clang-tidy (the
-# preset `lint`) only tests have it, which spend most of their time in the test libraries.
+# file: that was half of the time to build. Files still include what they use; `make lint` looks for what
+# one lacks (dev/lib/msdev/uses.py).
 #
 # PLAIN, and tests: in the presets `asan` and `debug` without the optimiser, which takes three times as
 # long as all the rest for coroutines and for the templates of the test libraries. What is neither is
@@ -50,7 +50,6 @@ endfunction()
 mainspring_precompiled(precompiled_house HOUSE)
 mainspring_precompiled(precompiled_tests TESTS)
 target_link_libraries(precompiled_tests PRIVATE rapidcheck GTest::gmock)
-set_target_properties(precompiled_tests PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
 if(MAINSPRING_ROOM_FLAGS)
   mainspring_precompiled(precompiled_house_plain HOUSE)
   target_compile_options(precompiled_house PRIVATE ${MAINSPRING_ROOM_FLAGS})
@@ -78,11 +77,9 @@ function(mainspring_precompile target kind)
       set(from precompiled_house_plain)
     endif()
   endif()
-  if(kind STREQUAL "tests")
-    set_target_properties(${target} PROPERTIES DISABLE_PRECOMPILE_HEADERS OFF)
-  elseif(NOT how_PLAIN)
+  if(kind STREQUAL "house" AND NOT how_PLAIN)
     target_compile_options(${target} PRIVATE ${MAINSPRING_ROOM_FLAGS})
-  elseif(MAINSPRING_ROOM_FLAGS)
+  elseif(kind STREQUAL "house" AND MAINSPRING_ROOM_FLAGS)
     set(from precompiled_house_plain)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${from})

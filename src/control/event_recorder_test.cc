@@ -12,7 +12,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 constexpr const char* kCollection = "POST /apis/events.k8s.io/v1/namespaces/ns/events";
 

@@ -12,7 +12,6 @@ namespace mainspring::control {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using Line = Health::Line;
 
 TEST(Health, ALiveCheckStartsWellAndAReadyOneDoesNot) {

@@ -17,7 +17,6 @@ namespace mainspring::control {
 namespace {
 
 using json::Value;
-using ::testing::HasSubstr;
 
 // Objects by path, with the part of an API server's manners that matters here: versions, refusals
 // of stale writes, and watches that begin with the present state.

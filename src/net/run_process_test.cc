@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 class RunProcess : public ::testing::Test {
  protected:

@@ -20,7 +20,6 @@ namespace mainspring::slurm {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 std::string recorded(const std::string& name) {

@@ -12,7 +12,7 @@ from unittest import mock
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
-from msdev import cache, coroutines, debian, golang, includes, lint  # noqa: E402
+from msdev import cache, coroutines, debian, golang, includes, lint, uses  # noqa: E402
 from msdev.console import Failure  # noqa: E402
 
 
@@ -23,7 +23,7 @@ class Scratch(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        for module in (coroutines, includes, lint):
+        for module in (coroutines, includes, lint, uses):
             self.addCleanup(setattr, module, "REPO", module.REPO)
             module.REPO = self.root
         self.enterContext(mock.patch.object(cache, "CACHE", self.root / "cache"))
@@ -45,6 +45,10 @@ class LintTest(Scratch):
     def test_a_room_may_include_those_below_it(self):
         text = '#include "base/error.h"\n#include "net/task.h"\n#include <vector>\n'
         self.assertEqual(includes.check_includes(self.file("src/http/a.h", text)), [])
+
+    def test_no_file_includes_one_that_is_compiled_by_itself(self):
+        found = includes.check_includes(self.file("src/net/a.cc", '#include "net/b.cc"\n'))
+        self.assertIn("src/net/a.cc:1: includes net/b.cc: ", found[0])
 
     def test_third_party_headers_stay_in_the_cc_files_of_their_room(self):
         line = "#include <boost/asio/post.hpp>\n"
@@ -102,6 +106,61 @@ auto f = [](Stream* s) -> Task<Result<void>> { co_return {}; };
     def test_a_file_that_is_not_text_has_no_host(self):
         (self.root / "a").write_bytes(b"\xff\x00\xfe")
         self.assertEqual(lint.check_hosts([self.root / "a"]), [])
+
+
+class Uses(Scratch):
+    """A file includes what it uses, by whatever way."""
+
+    def setUp(self):
+        super().setUp()
+        self.files = self.file("src/base/b.h", "struct Thing {\n  struct Part {};\n};\n")
+        self.files += self.file("src/base/c.h", '#include <vector>\n#include "base/b.h"\n')
+
+    def found(self, text: str, name: str = "src/net/a.cc") -> list[str]:
+        return uses.check_uses(self.files + self.file(name, text))
+
+    def test_what_it_lacks_is_found(self):
+        self.assertEqual(
+            self.found("std::vector<Thing> all;\n"),
+            [
+                "src/net/a.cc: uses Thing and does not include src/base/b.h",
+                "src/net/a.cc: uses std::vector and does not include vector",
+            ],
+        )
+        self.assertEqual(len(self.found('#include "base/b.h"\nstd::vector<Thing> all;\n')), 1)
+
+    def test_a_header_that_includes_it_will_do(self):
+        self.assertEqual(self.found('#include "base/c.h"\nstd::vector<Thing> all;\n'), [])
+
+    def test_a_word_that_may_mean_something_else_says_nothing(self):
+        for text in (
+            "// A Thing of std::vector.\n",
+            'auto x = "a Thing";\n',
+            "auto x = y.Thing + y->Thing;\n",
+            "TEST(Thing, Works) {\n",
+            "TEST_F(Other, Thing) {\n",
+            "INSTANTIATE_TEST_SUITE_P(Thing, Other);\n",
+            "Part x;\n",
+            "class Thing;\nThing* x;\n",
+            "template <typename Thing>\nThing x;\n",
+            "using Thing = int;\nThing x;\n",
+        ):
+            self.assertEqual(self.found(text), [], text)
+
+    def test_a_name_that_two_headers_declare_says_nothing(self):
+        self.files += self.file("src/json/b.h", "struct Thing {\n};\n")
+        self.assertEqual(self.found("Thing x;\n"), [])
+
+    def test_what_is_taken_from_a_namespace_in_vain_is_found(self):
+        for line in ("using std::swap;\n", "namespace fs = std::filesystem;\n"):
+            self.assertEqual(len(self.found(line)), 1, line)
+            self.assertEqual(self.found(line, "src/net/a.h"), [], line)
+            self.assertEqual(self.found(line + "auto x = swap(fs::y);\n"), [], line)
+
+    def test_what_is_of_tests_is_meant_by_tests_alone(self):
+        self.files += self.file("tests/sim/scene.h", "struct Scene {\n};\n")
+        self.assertEqual(self.found("Scene x;\n"), [])
+        self.assertEqual(len(self.found("Scene x;\n", "tests/sim/a_test.cc")), 1)
 
 
 class Formatting(Scratch):

@@ -11,6 +11,7 @@ REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "dev" / "lib"))
 
 from msdev import tidy  # noqa: E402
+from msdev.texts import Texts  # noqa: E402
 
 FILES = {
     "src/net/a.cc": '#include <vector>\n#include "net/a.h"\nint a() { return b(1\'000); }\n',
@@ -36,13 +37,13 @@ class Checkout:
         path.write_text(text)
         return path
 
-    def command(self, flags: str = "") -> dict:
-        file = f"{self.root}/src/net/a.cc"
+    def command(self, flags: str = "", name: str = "src/net/a.cc") -> dict:
+        file = f"{self.root}/{name}"
         text = f"clang++-16 -I{self.root}/src -std=c++20 {flags} -o x/a.cc.o -c {file}"
         return {"directory": str(self.root), "file": file, "command": text}
 
     def key(self, flags: str = "", common: str = "same") -> str:
-        return tidy.Texts(self.root).key(self.command(flags), common)
+        return tidy.key_of(Texts(self.root), self.command(flags), common)
 
 
 class KeyTest(unittest.TestCase):
@@ -84,6 +85,27 @@ class KeyTest(unittest.TestCase):
         self.assertNotEqual(self.checkout.key(common="other checks"), self.before)
 
 
+class UnitTest(unittest.TestCase):
+    def setUp(self):
+        self.checkout = Checkout(self)
+        self.d = self.checkout.write("src/net/d.cc", "int d();\n")
+        text = '#include "net/a.cc"\n#include "net/d.cc"\n'
+        self.unit = self.checkout.write("build/lint/units/net_1.cc", text)
+
+    def test_is_what_it_includes(self):
+        texts = Texts(self.checkout.root)
+        self.assertEqual(
+            tidy.members(texts, self.unit), [self.checkout.root / "src/net/a.cc", self.d]
+        )
+        self.assertEqual(tidy.members(texts, self.d), [self.d])
+
+    def test_each_of_its_files_counts(self):
+        command = self.checkout.command(name="build/lint/units/net_1.cc")
+        before = tidy.key_of(Texts(self.checkout.root), command, "")
+        self.d.write_text("int d(int);\n")
+        self.assertNotEqual(tidy.key_of(Texts(self.checkout.root), command, ""), before)
+
+
 class FindingsTest(unittest.TestCase):
     def setUp(self):
         self.checkout = Checkout(self)
@@ -91,10 +113,11 @@ class FindingsTest(unittest.TestCase):
         self.addCleanup(setattr, tidy, "REPO", tidy.REPO)
         tidy.REPO = self.checkout.root
 
-    def findings(self) -> str:
+    def findings(self, file: str = "src/net/a.cc", fewer: bool = False) -> str:
         build = self.checkout.root
-        (build / "compile_commands.json").write_text(json.dumps([self.checkout.command()]))
-        return "\n".join(tidy.tidy(build, tidy.plugin(), build / "src/net/a.cc"))
+        commands = [self.checkout.command(), self.checkout.command(name="build/units/a_1.cc")]
+        (build / "compile_commands.json").write_text(json.dumps(commands))
+        return "\n".join(tidy.tidy(build, tidy.plugin(), build / file, fewer))
 
     def test_are_seen_in_the_file_and_in_our_headers_but_not_in_the_system_s(self):
         self.assertEqual(self.findings(), "")
@@ -105,9 +128,15 @@ class FindingsTest(unittest.TestCase):
         self.assertIn("a.cc:4:16: error: use nullptr", found)
         self.assertNotIn("/usr/", found)
 
-    def test_a_file_that_lacks_an_include_is_found(self):
-        self.checkout.write("src/net/a.cc", '#include "net/a.h"\nstd::vector<int> all;\n')
-        self.assertIn("a.cc:2:1: error: use of undeclared identifier 'std'", self.findings())
+    def test_are_seen_in_every_file_of_a_unit(self):
+        self.checkout.write("build/units/a_1.cc", '#include "net/a.cc"\n#include "net/d.cc"\n')
+        self.checkout.write("src/net/d.cc", "int e(int x) { return 1; }\n")
+        self.checkout.write("src/net/a.cc", FILES["src/net/a.cc"] + "int* nothing = 0;\n")
+        found = self.findings("build/units/a_1.cc")
+        self.assertIn("a.cc:4:16: error: use nullptr", found)
+        self.assertIn("d.cc:1:11: error: parameter 'x' is unused", found)
+        self.assertNotIn("a_1.cc", found)
+        self.assertEqual(self.findings("build/units/a_1.cc", fewer=True), "")
 
 
 if __name__ == "__main__":

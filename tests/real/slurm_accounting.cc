@@ -15,7 +15,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 using Names = std::vector<std::string>;
 
 class SlurmAccounting : public SlurmApi {

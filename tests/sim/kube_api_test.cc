@@ -19,8 +19,6 @@ using http::Response;
 using json::Value;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::StartsWith;
 
 constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
 constexpr const char* kPods = "/api/v1/namespaces/default/pods";

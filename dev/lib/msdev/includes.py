@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from .paths import REPO
+from .texts import INCLUDE
 
 # Every room and the rooms it may include, transitively closed by below().
 ROOMS = {
@@ -42,7 +43,6 @@ THIRD_PARTY = {
 }
 TEST_ONLY = ("gtest/", "gmock/", "rapidcheck", "benchmark/", "nlohmann/")
 IN_HEADERS = {"src/base/result.h": ["tl/expected.hpp"]}
-INCLUDE = re.compile(r'^\s*#\s*include\s+(<([^>]+)>|"([^"]+)")', re.M)
 
 
 def below(room: str) -> set[str]:
@@ -74,6 +74,8 @@ def check_includes(files) -> list[str]:
 
 def objection(name: str, room: str, header: str, project: bool) -> str | None:
     """Why this file may not include this header, or None if it may."""
+    if header.endswith(".cc"):
+        return "what is compiled by itself is not included"
     if project:
         other = header.split("/")[0]
         if other not in ROOMS:

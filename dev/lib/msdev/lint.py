@@ -13,6 +13,7 @@ from .golang import formatter
 from .includes import check_includes
 from .paths import REPO
 from .tidy import check_tidy
+from .uses import check_uses
 
 LONGEST_FILE = 600
 SOURCE_ENDINGS = {".cc", ".h", ".py", ".sh", ".go"}
@@ -159,6 +160,7 @@ CHECKS = {
     "includes": check_includes,
     "scripts": check_scripts,
     "sizes": check_sizes,
+    "uses": check_uses,
     "tidy": check_tidy,
 }
 

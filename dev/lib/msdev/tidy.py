@@ -1,12 +1,10 @@
 """clang-tidy over every file that is compiled in any build, once for each text that it sees.
 
 A file that was clean is not looked at again until something changes that could matter: its own text,
-that of a header of ours below it, how it is compiled, the checks, or a Debian package with headers.
-That is noted outside the checkout, so any other checkout knows it too. Nothing is preprocessed to
-find out, which would take minutes: our includes are plain enough to be read.
+that of a header of ours below it or of a file that is compiled with it, how it is compiled, the checks,
+or a Debian package with headers. That is noted outside the checkout, so any other checkout knows it too.
 """
 
-import functools
 import hashlib
 import json
 import os
@@ -17,8 +15,8 @@ from pathlib import Path
 
 from .cache import cached, digest, is_known, remember
 from .console import run, say
-from .includes import INCLUDE
 from .paths import LOGS, REPO
+from .texts import Texts
 
 PLUGIN = REPO / "dev" / "tidy" / "own_code.cc"
 PACKAGES = REPO / "dev" / "packages"
@@ -31,38 +29,27 @@ TEST_CHECKS = (
 )
 TEST = re.compile(r"_(test|fuzz|testing|bench)\.cc$")
 
-# Strings come first, so that what looks like a comment inside one is kept.
-WORDS = re.compile(
-    r'R"([^()\\\s]{0,16})\(.*?\)\1"'
-    r'|"(?:\\.|[^"\\\n])*"'
-    r"|(?<=\w)'(?=\w)"  # 1'000
-    r"|'(?:\\.|[^'\\\n])*'"
-    r"|//[^\n]*",
-    re.S,
-)
-
 
 def check_tidy(files) -> list[str]:
-    # The preset has every file, fuzz targets and benchmarks too. Only tests have precompiled headers:
-    # every other file must compile by what it includes itself.
+    # The preset has every file, fuzz targets and benchmarks too. They are read as they are compiled,
+    # several at once where they can be: reading headers is most of the work.
     build = REPO / "build" / "lint"
     run(["cmake", "--preset", "lint", "-Wno-dev"], LOGS / "lint.log", "configuring", cwd=REPO)
-    known = set(files)
+    known, texts = set(files), Texts(REPO)
     commands = json.loads((build / "compile_commands.json").read_text())
-    commands = [c for c in commands if Path(c["file"]) in known]
-    texts = Texts(REPO)
+    commands = [c for c in commands if known.issuperset(members(texts, Path(c["file"])))]
     common = digest(REPO / ".clang-tidy", PLUGIN, TEST_CHECKS, _versions())
-    keys = {c["file"]: texts.key(c, common) for c in commands}
+    keys = {c["file"]: key_of(texts, c, common) for c in commands}
     unknown = [Path(file) for file, key in keys.items() if not is_known("tidy", key)]
     if not unknown:
         return []
     own_code = plugin()
-    precompile = ["cmake", "--build", build, "--target", "precompiled_tests"]
-    run(precompile, LOGS / "lint.log", "precompiling the test libraries", cwd=REPO)
+    precompile = ["cmake", "--build", build, "--target", "precompiled_house", "precompiled_tests"]
+    run(precompile, LOGS / "lint.log", "precompiling headers", cwd=REPO)
     done = [0]
 
     def one(file: Path) -> list[str]:
-        found = tidy(build, own_code, file)
+        found = tidy(build, own_code, file, is_test(members(texts, file)[0]))
         if not found:
             remember("tidy", keys[str(file)])
         done[0] += 1
@@ -74,57 +61,27 @@ def check_tidy(files) -> list[str]:
         return [line for lines in pool.map(one, unknown) for line in lines]
 
 
-class Texts:
-    """The texts of one checkout, each read once."""
-
-    def __init__(self, root: Path):
-        self.root = root
-        self.one = functools.cache(self._one)
-
-    def key(self, command: dict, common: str) -> str:
-        """Of all that clang-tidy would see of this file, except the system's headers."""
-        how = re.sub(r" -o \S+ -c ", " ", command["command"]).replace(f"{self.root}/", "")
-        total = hashlib.sha256(f"{common}\n{how}\n".encode())
-        for file in sorted(self.below(Path(command["file"]))):
-            total.update(f"{file.relative_to(self.root)} {self.one(file)[0]}\n".encode())
-        return total.hexdigest()[:24]
-
-    def below(self, file: Path) -> frozenset[Path]:
-        """This file and all of ours that it includes, by whatever way."""
-        seen, waiting = set(), [file]
-        while waiting:
-            one = waiting.pop()
-            if one not in seen:
-                seen.add(one)
-                waiting += self.one(one)[1]
-        return frozenset(seen)
-
-    def _one(self, file: Path) -> tuple[str, list[Path]]:
-        """The digest of its code, and the files of ours that it includes."""
-        text = file.read_text()
-        names = (match[3] for match in INCLUDE.finditer(text) if match[3])
-        places = (file.parent, self.root / "src", self.root / "tests")
-        found = [next((p / n for p in places if (p / n).is_file()), None) for n in names]
-        code = hashlib.sha256(without_remarks(text).encode()).hexdigest()
-        return code, [path.resolve() for path in found if path]
+def key_of(texts: Texts, command: dict, common: str) -> str:
+    """Of all that clang-tidy would see of this file, except the system's headers."""
+    how = re.sub(r" -o \S+ -c ", " ", command["command"]).replace(f"{texts.root}/", "")
+    total = hashlib.sha256(f"{common}\n{how}\n".encode())
+    for file in sorted(texts.below(Path(command["file"]))):
+        total.update(f"{file.relative_to(texts.root)} {texts.digest(file)}\n".encode())
+    return total.hexdigest()[:24]
 
 
-def without_remarks(text: str) -> str:
-    """The code without what is only for readers. What clang-tidy reads stays: NOLINT, and /*name=*/."""
-
-    def keep(match: re.Match) -> str:
-        return match[0] if not match[0].startswith("//") or "NOLINT" in match[0] else ""
-
-    return WORDS.sub(keep, text)
+def members(texts: Texts, file: Path) -> list[Path]:
+    """What is compiled as this file: several, where it is a unit (cmake/Units.cmake)."""
+    return texts.ours(file) if file.parent.name == "units" else [file]
 
 
-def chosen_checks(file: Path) -> list[str]:
-    is_test = TEST.search(file.name) or "src" not in file.relative_to(REPO).parts
-    return [f"--checks={TEST_CHECKS}"] if is_test else []
+def is_test(file: Path) -> bool:
+    return bool(TEST.search(file.name)) or "src" not in file.relative_to(REPO).parts
 
 
-def tidy(build: Path, own_code: Path, file: Path) -> list[str]:
-    command = ["clang-tidy-16", "--quiet", f"--load={own_code}", *chosen_checks(file)]
+def tidy(build: Path, own_code: Path, file: Path, fewer: bool) -> list[str]:
+    command = ["clang-tidy-16", "--quiet", f"--load={own_code}"]
+    command += [f"--checks={TEST_CHECKS}"] if fewer else []
     done = subprocess.run([*command, "-p", build, file], cwd=REPO, capture_output=True, text=True)
     if done.returncode == 0:
         return []

@@ -8,7 +8,6 @@ namespace mainspring::bridge {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 using Base = slurm::NodeState::Base;
 using Flag = slurm::NodeState::Flag;
 

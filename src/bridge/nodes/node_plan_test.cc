@@ -13,7 +13,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using Base = slurm::NodeState::Base;
 using Flag = slurm::NodeState::Flag;

@@ -11,7 +11,6 @@ namespace {
 
 using json::Value;
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
