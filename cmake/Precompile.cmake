@@ -4,9 +4,10 @@
 # file: that was half of the time to build. Files still include what they use; `make lint` looks for what
 # one lacks (dev/lib/msdev/uses.py).
 #
-# PLAIN, and tests: in the presets `asan` and `debug` without the optimiser, which takes three times as
-# long as all the rest for coroutines and for the templates of the test libraries. What is neither is
-# optimised in both: all simulations take a third less time for it.
+# Tests, and in the preset `asan` what is PLAIN, are compiled without the optimiser, which takes three
+# times as long as all the rest for coroutines and for the templates of the test libraries. In `debug`
+# all else is compiled as in `release`: what is tested is what ships, and it is compiled once, for the
+# compiler cache has it then for the other.
 set(MAINSPRING_HOUSE_HEADERS
   <algorithm> <array> <chrono> <coroutine> <cstdint> <deque> <functional> <map> <memory> <optional>
   <set> <span> <string> <string_view> <utility> <variant> <vector> <fmt/format.h> <tl/expected.hpp>)
@@ -50,37 +51,29 @@ endfunction()
 mainspring_precompiled(precompiled_house HOUSE)
 mainspring_precompiled(precompiled_tests TESTS)
 target_link_libraries(precompiled_tests PRIVATE rapidcheck GTest::gmock)
-if(MAINSPRING_ROOM_FLAGS)
-  mainspring_precompiled(precompiled_house_plain HOUSE)
-  target_compile_options(precompiled_house PRIVATE ${MAINSPRING_ROOM_FLAGS})
-endif()
+target_compile_options(precompiled_tests PRIVATE ${MAINSPRING_TEST_FLAGS})
 if(MAINSPRING_SANITIZE MATCHES "address")
-  mainspring_precompiled(precompiled_house_plain HOUSE)
   # Lets libFuzzer see which branches an input reaches: of what it tries, not of tests.
-  set(MAINSPRING_BRANCHES -fsanitize=fuzzer-no-link)
-  target_compile_options(precompiled_house PRIVATE ${MAINSPRING_BRANCHES})
-  target_compile_options(precompiled_house_plain PRIVATE ${MAINSPRING_BRANCHES} -O0)
-  target_compile_options(precompiled_tests PRIVATE -O0)
+  set(MAINSPRING_HOUSE_FLAGS -fsanitize=fuzzer-no-link)
+  target_compile_options(precompiled_house PRIVATE ${MAINSPRING_HOUSE_FLAGS})
+endif()
+if(MAINSPRING_PLAIN_FLAGS)
+  mainspring_precompiled(precompiled_house_plain HOUSE)
+  target_compile_options(precompiled_house_plain PRIVATE
+    ${MAINSPRING_HOUSE_FLAGS} ${MAINSPRING_PLAIN_FLAGS})
 endif()
 
 function(mainspring_precompile target kind)
   cmake_parse_arguments(how "PLAIN" "" "" ${ARGN})
   set(from precompiled_${kind})
-  if(MAINSPRING_SANITIZE MATCHES "address")
-    if(kind STREQUAL "tests")
-      target_compile_options(${target} PRIVATE -O0)
-    else()
-      target_compile_options(${target} PRIVATE ${MAINSPRING_BRANCHES})
-    endif()
-    if(how_PLAIN)
-      target_compile_options(${target} PRIVATE -O0)
+  if(kind STREQUAL "tests")
+    target_compile_options(${target} PRIVATE ${MAINSPRING_TEST_FLAGS})
+  else()
+    target_compile_options(${target} PRIVATE ${MAINSPRING_HOUSE_FLAGS})
+    if(how_PLAIN AND MAINSPRING_PLAIN_FLAGS)
+      target_compile_options(${target} PRIVATE ${MAINSPRING_PLAIN_FLAGS})
       set(from precompiled_house_plain)
     endif()
-  endif()
-  if(kind STREQUAL "house" AND NOT how_PLAIN)
-    target_compile_options(${target} PRIVATE ${MAINSPRING_ROOM_FLAGS})
-  elseif(kind STREQUAL "house" AND MAINSPRING_ROOM_FLAGS)
-    set(from precompiled_house_plain)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()

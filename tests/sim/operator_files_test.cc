@@ -82,7 +82,7 @@ TEST_F(ControllerSyncTest, MakesALostStatefulSetAgainWithTheFilesThatItLastFound
     executor_.advance(seconds(2));
   };
   const auto volumes = [&] {
-    const auto set = object(kube::StatefulSet::kResource, "slurm-controller");
+    const auto set = kube_.find(kube::StatefulSet::kResource, "hpc", "slurm-controller");
     return set ? json::to_text(*set->at_pointer("/spec/template/spec/volumes")) : "no StatefulSet";
   };
   const std::string good = volumes();
@@ -100,7 +100,9 @@ TEST_F(ControllerSyncTest, MakesALostStatefulSetAgainWithTheFilesThatItLastFound
   EXPECT_EQ(config("state"), "Rejected");
 
   patch(kube::ConfigMap::kResource, "more", "{data: {gres.conf: '# none'}}");
+  executor_.advance(seconds(2));
   roll_out();
+  executor_.advance(seconds(20));
   EXPECT_EQ(config("state"), "Applied");
   EXPECT_THAT(volumes(), HasSubstr("slurm-approved-more"));
 
