@@ -236,7 +236,9 @@ TEST_F(WebhookCertsTest, NonsenseInTheSecretReachesNobody) {
   EXPECT_TRUE(net::is_issued_by(secret("tls.crt"), secret("ca.crt")));
 }
 
-TEST_F(WebhookCertsTest, RunsForYearsWithoutAGap) {
+using WebhookCertsAtScale = WebhookCertsTest;
+
+TEST_F(WebhookCertsAtScale, RunsForYearsWithoutAGap) {
   api.clock = &executor.clock();
   Replica one = replica();
   Replica two = replica();
@@ -292,7 +294,7 @@ TEST_F(WebhookCertsTest, AConfigurationThatIsOverwrittenIsMendedAtOnce) {
   (void)executor.run(group.join());
 }
 
-TEST_F(WebhookCertsTest, DoesNotMoveToAnAuthorityThatACallerCouldNotBeTold) {
+TEST_F(WebhookCertsAtScale, DoesNotMoveToAnAuthorityThatACallerCouldNotBeTold) {
   Replica one = replica();
   ASSERT_TRUE(executor.run(one.certs->sync()).has_value());
   net::TaskGroup group(executor);

@@ -108,7 +108,7 @@ TEST(EventLoop, AnEarlierTimerIsNotHeldUpByALaterOneAddedFirst) {
   EXPECT_FALSE(late);
 }
 
-TEST(EventLoop, FiftyThousandSleepersAllWake) {
+TEST(EventLoopAtScale, FiftyThousandSleepersAllWake) {
   EventLoop loop;
   TaskGroup group(loop);
   int awake = 0;

@@ -24,7 +24,7 @@ TEST(Task, GivesItsValueToWhoeverAwaitsIt) {
   EXPECT_EQ(executor.run(twice()), Result<int>(84));
 }
 
-TEST(Task, AMillionAwaitsInARowDoNotGrowTheStack) {
+TEST(TaskAtScale, AMillionAwaitsInARowDoNotGrowTheStack) {
   VirtualExecutor executor;
   auto loop = []() -> Task<Result<int>> {
     int sum = 0;
