@@ -1,4 +1,4 @@
-# mainspring_room(NAME ROOMS room... LIBRARIES target... SHARDS n [PLAIN])
+# mainspring_room(NAME ROOMS room... LIBRARIES target... SHARDS n ASAN option [PLAIN])
 #
 # Makes the library mainspring_NAME from the .cc files of this folder and those below, and beside it
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
@@ -6,7 +6,8 @@
 #                       parts that run side by side, PRESET.NAME.1 and so on
 #   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, with MAINSPRING_FUZZ
 # LIBRARIES are third-party and private: their headers stay inside the room's .cc files. PLAIN is for
-# rooms of many coroutines (Precompile.cmake).
+# rooms of many coroutines (Precompile.cmake). ASAN is one more option of the address sanitizer's for its
+# tests.
 cmake_path(GET CMAKE_BINARY_DIR FILENAME MAINSPRING_PRESET)
 set(MAINSPRING_TESTS "" CACHE STRING
   "While working on a few files: a regular expression, only test files that match are built")
@@ -14,7 +15,7 @@ cmake_host_system_information(RESULT MAINSPRING_CORES QUERY NUMBER_OF_LOGICAL_CO
 set(MAINSPRING_FUZZ_RUNS 3000 CACHE STRING "How many inputs ctest gives each fuzz target")
 
 function(mainspring_room name)
-  cmake_parse_arguments(room "PLAIN" "SHARDS" "ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(room "PLAIN" "ASAN;SHARDS" "ROOMS;LIBRARIES" ${ARGN})
   if(NOT room_SHARDS)
     set(room_SHARDS 1)
   endif()
@@ -90,7 +91,7 @@ function(mainspring_room name)
         set_property(GLOBAL PROPERTY MAINSPRING_SANITIZED ${count})
         math(EXPR turn "${count} % ${MAINSPRING_CORES}")
         set_tests_properties(${test} PROPERTIES COST 3000 RESOURCE_LOCK sanitizer-${turn}
-          ENVIRONMENT "MAINSPRING_SEED_PERCENT=10;GTEST_FILTER=-*AtScale.*;ASAN_OPTIONS=malloc_context_size=2")
+          ENVIRONMENT "MAINSPRING_SEED_PERCENT=10;GTEST_FILTER=-*AtScale.*;ASAN_OPTIONS=malloc_context_size=2:${room_ASAN}")
       endif()
       set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1800)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "RC_PARAMS=${properties}"

@@ -236,9 +236,13 @@ class FormatFindings(Scratch):
         self.file(".clang-format", STYLE + "IndentWidth: 8\n")
         self.assertIn("z.cc:4:", self.check([self.root / "z.cc"]))
 
-    def test_python_that_was_good_is_not_shown_differences_of(self):
-        self.assertEqual(self.check(self.file("a.py", "a = 1\n")), "")
-        self.assertNotIn("--diff", self.asked)
+    def test_so_it_is_with_python(self):
+        file = self.file("a.py", "a = 1\n")
+        self.assertEqual(self.check(file), "")
+        self.assertEqual(self.times_looked_at(file), 1)
+        self.assertEqual(self.check(file), "")
+        self.assertEqual(self.times_looked_at(file), 0)
+        self.assertIn("+b = 1", self.check(self.file("a.py", "b  = 1\n")))
 
 
 class WithoutGo(Scratch):

@@ -76,37 +76,42 @@ def check_format(files):
     return found + [f"{line}: not gofmt'ed" for line in gofmt_findings(go(files))]
 
 
-def clang_format_findings(files) -> list[str]:
-    """Of those that were not found good before, as they are, by this clang-format and this style."""
-    version = subprocess.run(
-        [CLANG_FORMAT, "--version"], check=True, capture_output=True, text=True
-    )
-    styles = [f for f in files if f.name == ".clang-format"]
-    common = digest(version.stdout, *(x for f in styles for x in (str(f.relative_to(REPO)), f)))
+def not_known(kind: str, version: str, styles, files) -> dict[Path, str]:
+    """Those that this formatter did not find good before, as they are; each with what to remember."""
+    common = digest(version, *(x for f in styles for x in (str(f.relative_to(REPO)), f)))
     # The name counts too: it says which include is a file's own and comes first.
-    keys = {f: digest(common, str(f.relative_to(REPO)), f) for f in cpp(files)}
-    unknown = [f for f, key in keys.items() if not is_known("clang-format", key)]
+    keys = {f: digest(common, str(f.relative_to(REPO)), f) for f in files}
+    return {f: key for f, key in keys.items() if not is_known(kind, key)}
+
+
+def version_of(command: str) -> str:
+    return subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+
+
+def clang_format_findings(files) -> list[str]:
+    styles = [f for f in files if f.name == ".clang-format"]
+    unknown = not_known("clang-format", version_of(CLANG_FORMAT), styles, cpp(files))
 
     def look_at(batch: list[Path]) -> list[str]:
         found = output_of([CLANG_FORMAT, "--dry-run", "--Werror", *batch])
         for file in [] if found else batch:
-            remember("clang-format", keys[file])
+            remember("clang-format", unknown[file])
         return found
 
-    batches = [unknown[i : i + BATCH] for i in range(0, len(unknown), BATCH)]
+    names = list(unknown)
+    batches = [names[i : i + BATCH] for i in range(0, len(names), BATCH)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return [line for lines in pool.map(look_at, batches) for line in lines]
 
 
 def black_findings(files) -> list[str]:
-    """What it would change. It knows which files it found good before, but not when it is to show
-    differences: so those are asked for only where there are any."""
-    said = "\n".join(output_of([*BLACK, "--check", *files])) if files else ""
-    if not said:
-        return []
-    named = [f for f in files if f" {f}" in said]
-    shown = output_of([*BLACK, "--check", "--quiet", "--diff", *(named or files)])
-    return shown or said.splitlines()
+    """What it would change. It knows the files that it found good before by their paths, which are others
+    in every checkout."""
+    unknown = not_known("black", " ".join([version_of(BLACK[0]), *BLACK]), [], files)
+    found = output_of([*BLACK, "--check", "--quiet", "--diff", *unknown]) if unknown else []
+    for file, key in unknown.items() if not found else ():
+        remember("black", key)
+    return found
 
 
 def gofmt_findings(files) -> list[str]:
