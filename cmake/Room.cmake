@@ -83,8 +83,9 @@ function(mainspring_room name)
         # These take the processor for minutes, and do best beside those that wait: from the beginning,
         # but no more at a time than there are cores, or they would be over while others still wait.
         # Every seed is tried without a sanitizer, and so is every input of a property. Suites named
-        # ...AtScale are about numbers; what they run, others run on less. To note where each piece of
-        # memory came from is a tenth of the time: for all of that way run the program by hand.
+        # ...AtScale are about numbers, or about long times; what they run, others run on less. To note
+        # where each piece of memory came from is a tenth of the time: for all of that way run the program
+        # by hand.
         string(APPEND properties " max_success=25")
         get_property(count GLOBAL PROPERTY MAINSPRING_SANITIZED)
         math(EXPR count "0${count} + 1")

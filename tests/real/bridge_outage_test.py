@@ -186,8 +186,10 @@ class Outage(BridgeTest):
         return Counter({k: n for k, n in found.items() if " job" in k and k != "GET jobs/state"})
 
     def is_quiet(self) -> bool:
+        """After a look at all jobs, which comes the later the slower Slurm answers."""
         before = self.asked()
-        time.sleep(2.5)  # Longer than until the next look at all jobs.
+        self.wait_seen("pulse")
+        time.sleep(2.5)
         return self.asked() == before
 
     def cost(self, name: str) -> Counter:

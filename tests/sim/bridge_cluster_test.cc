@@ -167,7 +167,9 @@ TEST_F(BridgeCluster, ATokenThatIsRefusedIsLookedForAtOnce) {
   expect_at_work();
 }
 
-TEST_F(BridgeCluster, WhatWasGoodIsUsedOnWhileSecretAndClusterAreAway) {
+using BridgeClusterAtScale = BridgeCluster;
+
+TEST_F(BridgeClusterAtScale, WhatWasGoodIsUsedOnWhileSecretAndClusterAreAway) {
   set_scene();
   remove(kSecret);
   world.pass(seconds(12));
@@ -187,7 +189,7 @@ TEST_F(BridgeCluster, WhatWasGoodIsUsedOnWhileSecretAndClusterAreAway) {
   expect_at_work();
 }
 
-TEST_F(BridgeCluster, NothingEndsThoughTheTokenIsRefusedAndTheSecretAway) {
+TEST_F(BridgeClusterAtScale, NothingEndsThoughTheTokenIsRefusedAndTheSecretAway) {
   set_scene();
   remove(kSecret);
   world.slurm.set_key(Secret("second"));
@@ -237,7 +239,7 @@ TEST_F(BridgeCluster, FollowsSlurmToAnotherAddress) {
   expect_at_work();
 }
 
-TEST_F(BridgeCluster, AtRestItWritesNothing) {
+TEST_F(BridgeClusterAtScale, AtRestItWritesNothing) {
   set_scene();
   world.pass(minutes(2));
   const int before = world.safety.writes;

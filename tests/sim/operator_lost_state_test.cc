@@ -93,7 +93,9 @@ TEST_F(LostState, SlurmIsNotAskedForWorkersThatTheLimitHoldsBack) {
   EXPECT_EQ(world.safety.slurm_looks[held_back], before.at(held_back));
 }
 
-TEST_F(LostState, SparesWorkersWithJobsAndSaysSoUntilSomebodyDeletesThem) {
+using LostStateAtScale = LostState;
+
+TEST_F(LostStateAtScale, SparesWorkersWithJobsAndSaysSoUntilSomebodyDeletesThem) {
   const std::string at_work = lose_state_at_work();
   EXPECT_TRUE(first_pods.contains(at_work));
   EXPECT_EQ(degraded(), "BusyWorkersUnknown");

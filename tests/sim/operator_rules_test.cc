@@ -88,7 +88,9 @@ TEST_F(OperatorRules, ANodeSetThatGoesWhileSlurmIsAwaySaysForWhomItWaits) {
   EXPECT_THAT(message("Degraded"), HasSubstr("2 workers are to go"));
 }
 
-TEST_F(OperatorRules, PodsThatFailAgainAndAgainAreReplacedLessAndLess) {
+using OperatorRulesAtScale = OperatorRules;
+
+TEST_F(OperatorRulesAtScale, PodsThatFailAgainAndAgainAreReplacedLessAndLess) {
   for (const char* const mode : {"StatefulSet", "DaemonSet"}) {
     const std::string more = fmt::format(R"(,"scalingMode":"{}")", mode);
     if (!world.nodeset("gpu")) begin(1, more);
