@@ -79,10 +79,13 @@ class Bridge:
 
     def age_of(self, kind: str) -> float:
         """How many seconds ago it asked Slurm for what it knows of these: nodes, jobs, pulse."""
+        return self.metric("slurm_cache_age_seconds", kind, float("inf"))
+
+    def metric(self, name: str, kind: str, absent: float = 0.0) -> float:
         with urllib.request.urlopen(f"http://{self.metrics}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        found = re.search(rf'slurm_cache_age_seconds{{.*kind="{kind}".*}} (\S+)', text)
-        return float(found[1]) if found else float("inf")
+        found = re.search(rf'^{name}{{.*kind="{kind}".*}} (\S+)', text, re.M)
+        return float(found[1]) if found else absent
 
     @contextlib.contextmanager
     def asleep(self):

@@ -186,11 +186,12 @@ class Outage(BridgeTest):
         return Counter({k: n for k, n in found.items() if " job" in k and k != "GET jobs/state"})
 
     def is_quiet(self) -> bool:
-        """After a look at all jobs, which comes the later the slower Slurm answers."""
+        """It knows of all jobs, which takes it the longer the slower Slurm answers, and asks no more."""
         before = self.asked()
-        self.wait_seen("pulse")
         time.sleep(2.5)
-        return self.asked() == before
+        there = len(self.slurm.call("jobs/state/")["jobs"])
+        known = self.bridge.metric("slurm_cache_objects", "jobs")
+        return known >= there and self.asked() == before
 
     def cost(self, name: str) -> Counter:
         """Of some pods that start at once, and of their ends."""
