@@ -120,6 +120,8 @@ class OperatorModesTest(ClusterCase):
         job = self.as_alice(1, "sbatch --parsable -w main-0 --wrap 'sleep 60'").strip()
         self.eventually(lambda: slurm.state(job) == "RUNNING")
         self.eventually(lambda: self.as_alice(1, f"{SSH} main-0 hostname").split() == ["main-0"])
+        # The operator knows of it, so that it will know of its end, too: workers with jobs are spared.
+        self.eventually(lambda: self.states(slurm) != ["SlurmNodeStateIdle"] * 2)
         slurm.slurm("scancel", job)
 
     def test_03_the_state_of_slurmctld_is_lost(self):
