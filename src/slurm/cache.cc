@@ -148,6 +148,11 @@ void Cache::State::add_handlers() {
     ++partitions.implied;
     ++reservations.implied;
   });
+  partitions.store.add_handler([this](const auto&, const auto& after) {
+    // Its nodes are in one partition less, which slurmctld calls no change of theirs. (That they
+    // are in one more, it does.)
+    if (!after) ++nodes.implied;
+  });
   jobs.store.on_synced([this] { wake(pulse_turn); });
 }
 

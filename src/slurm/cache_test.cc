@@ -319,6 +319,19 @@ TEST_F(CacheTest, ReadsTheNodesOfAJobThatStarts) {
   EXPECT_EQ(cache_->jobs_on_node("n1").size(), 1);
 }
 
+TEST_F(CacheTest, KnowsNoNodeInAPartitionThatWasDeleted) {
+  slurm_.put_partition("main");
+  slurm_.put_partition("spare");
+  slurm_.put_node("n1", kIdle, {"main", "spare"});
+  start();
+  executor_.advance(minutes(2));  // Until the list of nodes is called unchanged.
+  slurm_.remove_partition("spare");
+  cache_->refresh_lists();
+  executor_.advance(minutes(3));
+  EXPECT_THAT(cache_->nodes_in_partition("spare"), testing::IsEmpty());
+  EXPECT_EQ(cache_->nodes_in_partition("main").size(), 1U);
+}
+
 TEST_F(CacheTest, LooksAtOnceWhereAPushPointsAndAgainUntilSlurmSaysTheSame) {
   slurm_.put_job(1, Base::kPending);
   start();

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,7 +80,15 @@ class ModelSlurm final : public Source {
   }
   void remove_job(std::uint32_t id) { remove(jobs_, key(id)); }
   void remove_node(const std::string& name) { remove(nodes_, name); }
-  void remove_partition(const std::string& name) { remove(partitions_, name); }
+  void remove_partition(const std::string& name) {
+    remove(partitions_, name);
+    // No change of the nodes to slurmctld.
+    for (auto& [_, node] : nodes_.rows) {
+      std::vector<std::string_view> left(node.partitions.begin(), node.partitions.end());
+      std::erase(left, name);
+      node.partitions = json::StringList(left);
+    }
+  }
   void remove_reservation(const std::string& name) { remove(reservations_, name); }
   void restart() {
     ++boot_time_;

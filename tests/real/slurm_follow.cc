@@ -160,6 +160,19 @@ std::string different(const Job& a, const Job& b) {
   return fields;
 }
 
+// A failure names what a node's record tells; what else there is of it is in the list.
+std::string different(const Node& a, const Node& b) {
+  if (a == b) return "";
+  const auto told = [](const Node& node) {
+    return fmt::format(
+        "{} in {}, {}+{} used, reason \"{}\" of {}, reservation \"{}\", comment \"{}\"",
+        node.state.to_string(), fmt::join(node.partitions, ","), node.alloc_cpus, node.alloc_memory,
+        node.reason.view(), node.reason_changed_at.value_or(0), node.reservation.view(),
+        node.comment.view());
+  };
+  return fmt::format(" {} instead of {}", told(a), told(b));
+}
+
 template <class T>
 std::string different(const T& a, const T& b) {
   return a == b ? "" : " all";
