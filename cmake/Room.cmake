@@ -4,7 +4,7 @@
 #   mainspring_NAME_testing   from *_testing.cc: helpers for tests, here and in the rooms above
 #   NAME_test           from *_test.cc, known to ctest as PRESET.NAME; where that takes minutes, in n
 #                       parts that run side by side, PRESET.NAME.1 and so on
-#   fuzz_NAME_SUBJECT   from each SUBJECT_fuzz.cc, with MAINSPRING_FUZZ
+#   fuzz_NAME           from *_fuzz.cc, with MAINSPRING_FUZZ; known as fuzz_NAME_SUBJECT for each of them
 # LIBRARIES are third-party and private: their headers stay inside the room's .cc files. PLAIN is for
 # rooms of many coroutines (Precompile.cmake). ASAN is one more option of the address sanitizer's for its
 # tests.
@@ -100,33 +100,53 @@ function(mainspring_room name)
     endforeach()
   endif()
 
-  if(MAINSPRING_FUZZ)
-    foreach(file IN LISTS fuzzers)
-      cmake_path(GET file STEM subject)
-      string(REGEX REPLACE "_fuzz$" "" subject ${subject})
-      set(target fuzz_${name}_${subject})
-      add_executable(${target} ${file})
-      target_link_libraries(${target} PRIVATE mainspring_${name} ${testing} fmt::fmt)
-      mainspring_precompile(${target} house ${plain})
-      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-      # A committed corpus of interesting inputs, where the subject has one, comes first.
-      set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${subject})
-      if(NOT EXISTS ${seeds})
-        set(seeds "")
-      endif()
-      # What fuzzing by hand finds is kept there (CONTRIBUTING.md), and no test reads it.
-      file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.corpus)
-      set(found ${CMAKE_CURRENT_BINARY_DIR}/${target}.found)
-      add_test(NAME ${MAINSPRING_PRESET}.fuzz.${name}.${subject}
-        # Always the same inputs: a failure in CI must be one that anybody can see again. So what the
-        # last run found is forgotten, what this one found is not read again when a second has passed,
-        # and addresses do not change, for they get into the inputs. New ground is broken by hand, with
-        # time and no seed.
-        COMMAND sh -c "rm -rf \"$0\" && mkdir \"$0\" && exec \"$@\"" ${found}
-                nice -n 10 setarch -R $<TARGET_FILE:${target}> -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -reload=0 -max_total_time=10 -timeout=10 -rss_limit_mb=2048
-                -print_final_stats=1 -verbosity=0 -artifact_prefix=${found}. ${found} ${seeds})
-      set_tests_properties(${MAINSPRING_PRESET}.fuzz.${name}.${subject} PROPERTIES
-        LABELS fuzz TIMEOUT 120)
-    endforeach()
+  if(fuzzers AND MAINSPRING_FUZZ)
+    mainspring_fuzz(${name} "${testing}" "${plain}" ${fuzzers})
   endif()
+endfunction()
+
+# One program for all subjects of a room: to link one takes longer than to compile most of them. It is
+# started by the name of a subject, and tries that.
+function(mainspring_fuzz name testing plain)
+  set(program fuzz_${name})
+  set(declared "")
+  set(table "")
+  set(links "")
+  foreach(file IN LISTS ARGN)
+    cmake_path(GET file STEM subject)
+    string(REGEX REPLACE "_fuzz$" "" subject ${subject})
+    set(link ${program}_${subject})
+    string(APPEND declared "int ${link}(const std::uint8_t* data, std::size_t size);\n")
+    string(APPEND table "    {\"${link}\", ${link}},\n")
+    list(APPEND links ${link})
+    set_source_files_properties(${file} PROPERTIES
+      COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=${link})
+    # A committed corpus of interesting inputs, where the subject has one, comes first.
+    set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${subject})
+    if(NOT EXISTS ${seeds})
+      set(seeds "")
+    endif()
+    # What fuzzing by hand finds is kept there (CONTRIBUTING.md), and no test reads it.
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${link}.corpus)
+    set(found ${CMAKE_CURRENT_BINARY_DIR}/${link}.found)
+    set(test ${MAINSPRING_PRESET}.fuzz.${name}.${subject})
+    add_test(NAME ${test}
+      # Always the same inputs: a failure in CI must be one that anybody can see again. So what the
+      # last run found is forgotten, what this one found is not read again when a second has passed,
+      # and addresses do not change, for they get into the inputs. New ground is broken by hand, with
+      # time and no seed.
+      COMMAND sh -c "rm -rf \"$0\" && mkdir \"$0\" && exec \"$@\"" ${found}
+              nice -n 10 setarch -R ${CMAKE_CURRENT_BINARY_DIR}/${link} -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -reload=0 -max_total_time=10 -timeout=10 -rss_limit_mb=2048
+              -print_final_stats=1 -verbosity=0 -artifact_prefix=${found}. ${found} ${seeds})
+    set_tests_properties(${test} PROPERTIES LABELS fuzz TIMEOUT 120)
+  endforeach()
+  set(main ${CMAKE_CURRENT_BINARY_DIR}/${program}.cc)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/fuzz_program.cc.in ${main} @ONLY)
+  add_executable(${program} ${main} ${ARGN})
+  target_link_libraries(${program} PRIVATE mainspring_${name} ${testing} fmt::fmt)
+  mainspring_precompile(${program} house ${plain})
+  target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+  add_custom_command(TARGET ${program} POST_BUILD VERBATIM
+    COMMAND sh -c "for link do ln -sf \"$0\" \"$link\"; done" ${program} ${links}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 endfunction()

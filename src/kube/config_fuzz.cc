@@ -6,9 +6,6 @@
 
 #include "kube/kubeconfig.h"
 
-// libfyaml 0.7 loses half a kilobyte when a long quoted string is broken. It is not ours to free.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libfyaml"; }  // NOLINT
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace mainspring;
   using namespace mainspring::kube;
