@@ -14,6 +14,16 @@ set(MAINSPRING_TESTS "" CACHE STRING
 cmake_host_system_information(RESULT MAINSPRING_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 set(MAINSPRING_FUZZ_RUNS 3000 CACHE STRING "How many inputs ctest gives each fuzz target")
 
+# For a test that does nothing but compute. Those do best beside tests that wait: from the beginning, but
+# no more at a time than there are cores, or they would be over while others still wait.
+function(mainspring_takes_a_core test cost)
+  get_property(count GLOBAL PROPERTY MAINSPRING_COMPUTING)
+  math(EXPR count "0${count} + 1")
+  set_property(GLOBAL PROPERTY MAINSPRING_COMPUTING ${count})
+  math(EXPR core "${count} % ${MAINSPRING_CORES}")
+  set_tests_properties(${test} PROPERTIES COST ${cost} RESOURCE_LOCK core-${core})
+endfunction()
+
 function(mainspring_room name)
   cmake_parse_arguments(room "PLAIN" "ASAN;SHARDS" "ROOMS;LIBRARIES" ${ARGN})
   if(NOT room_SHARDS)
@@ -79,21 +89,18 @@ function(mainspring_room name)
       add_test(NAME ${test} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
         COMMAND nice -n 10 $<TARGET_FILE:${name}_test>)
       set(properties "seed=1")
+      set(cost 2900)
       if(MAINSPRING_SANITIZE)
-        # These take the processor for minutes, and do best beside those that wait: from the beginning,
-        # but no more at a time than there are cores, or they would be over while others still wait.
         # Every seed is tried without a sanitizer, and so is every input of a property. Suites named
         # ...AtScale are about numbers, or about long times; what they run, others run on less. To note
         # where each piece of memory came from is a tenth of the time: for all of that way run the program
         # by hand.
         string(APPEND properties " max_success=25")
-        get_property(count GLOBAL PROPERTY MAINSPRING_SANITIZED)
-        math(EXPR count "0${count} + 1")
-        set_property(GLOBAL PROPERTY MAINSPRING_SANITIZED ${count})
-        math(EXPR turn "${count} % ${MAINSPRING_CORES}")
-        set_tests_properties(${test} PROPERTIES COST 3000 RESOURCE_LOCK sanitizer-${turn}
+        set(cost 3000)
+        set_tests_properties(${test} PROPERTIES
           ENVIRONMENT "MAINSPRING_SEED_PERCENT=10;GTEST_FILTER=-*AtScale.*;ASAN_OPTIONS=malloc_context_size=2:${room_ASAN}")
       endif()
+      mainspring_takes_a_core(${test} ${cost})
       set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1800)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "RC_PARAMS=${properties}"
         GTEST_TOTAL_SHARDS=${room_SHARDS} GTEST_SHARD_INDEX=${index})
@@ -136,9 +143,10 @@ function(mainspring_fuzz name testing plain)
       # and addresses do not change, for they get into the inputs. New ground is broken by hand, with
       # time and no seed.
       COMMAND sh -c "rm -rf \"$0\" && mkdir \"$0\" && exec \"$@\"" ${found}
-              nice -n 10 setarch -R ${CMAKE_CURRENT_BINARY_DIR}/${link} -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -reload=0 -max_total_time=10 -timeout=10 -rss_limit_mb=2048
+              nice -n 10 setarch -R ${CMAKE_CURRENT_BINARY_DIR}/${link} -seed=1 -runs=${MAINSPRING_FUZZ_RUNS} -reload=0 -max_total_time=200 -timeout=10 -rss_limit_mb=2048
               -print_final_stats=1 -verbosity=0 -artifact_prefix=${found}. ${found} ${seeds})
-    set_tests_properties(${test} PROPERTIES LABELS fuzz TIMEOUT 120)
+    set_tests_properties(${test} PROPERTIES LABELS fuzz TIMEOUT 300)
+    mainspring_takes_a_core(${test} 2800)
   endforeach()
   set(main ${CMAKE_CURRENT_BINARY_DIR}/${program}.cc)
   configure_file(${CMAKE_SOURCE_DIR}/cmake/fuzz_program.cc.in ${main} @ONLY)
