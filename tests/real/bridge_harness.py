@@ -317,14 +317,15 @@ class BridgeTest(unittest.TestCase):
     def cancel(self, number: str):
         self.slurm.call(f"job/{number}", "DELETE")
 
-    def wait_seen(self, kind: str = "nodes"):
-        """What Slurm knows of these by now the bridge knows, too. Whether a pod goes the quick way
-        depends on it."""
+    def wait_seen(self):
+        """What Slurm knows by now of nodes and of who waits the bridge knows, too. Whether a pod goes the
+        quick way depends on both."""
         begin = time.monotonic()
-        self.wait(
-            lambda: self.bridge.age_of(kind) < time.monotonic() - begin,
-            lambda: f"{kind} are listed: {self.bridge.age_of(kind)} s ago",
-        )
+        for kind in ("nodes", "pulse"):
+            self.wait(
+                lambda: self.bridge.age_of(kind) < time.monotonic() - begin,
+                lambda: f"{kind} are listed: {self.bridge.age_of(kind)} s ago",
+            )
 
     def stays(self, condition, what, seconds: float = 3.0):
         """True now and at every look for a while."""
