@@ -20,6 +20,12 @@ OPERATOR = "app.kubernetes.io/name=mainspring"
 KINDS = "controllers,nodesets,loginsets,restapis,accountings"
 
 
+def is_protected(pod: dict) -> bool:
+    """Of a worker's pod: whether the operator knows of a job there. It learns that one has begun or is over
+    some time after Slurm, and what it does with its workers depends on it."""
+    return pod["metadata"]["labels"].get("nodeset.slinky.slurm.net/pod-protect") == "true"
+
+
 class ClusterCase(unittest.TestCase):
     """Of a subclass: `cluster_name`, and `slurm`, with which kubectl is called, once there is one."""
 

@@ -11,7 +11,7 @@ import os
 import secrets
 import unittest
 
-from cluster_case import REPO, ClusterCase
+from cluster_case import REPO, ClusterCase, is_protected
 
 from msdev.console import Failure
 from msdev.managed_slurm import ManagedSlurm
@@ -128,8 +128,7 @@ class OperatorModesTest(ClusterCase):
         """What comes of it is looked at later: workers are given time."""
         slurm = self.single
         self.eventually(lambda: self.states(slurm) == ["SlurmNodeStateIdle"] * 2)
-        # That a job is over is known later than that its node is idle; until then its worker is spared.
-        self.eventually(lambda: not any(map(self.is_protected, slurm.pods())))
+        self.eventually(lambda: not any(map(is_protected, slurm.pods())))
         type(self).forgotten = slurm.uids()
         try:
             slurm.slurm("sh", "-c", LOSE_STATE)
@@ -221,9 +220,6 @@ class OperatorModesTest(ClusterCase):
             for condition in pod["status"]["conditions"]
             if condition["type"].startswith("SlurmNodeState")
         )
-
-    def is_protected(self, pod: dict) -> bool:
-        return pod["metadata"]["labels"].get("nodeset.slinky.slurm.net/pod-protect") == "true"
 
     def responding(self, slurm: Slurm) -> list[str]:
         lines = slurm.slurm("scontrol", "ping").splitlines()

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from cluster_case import OPERATOR, REPO, ClusterCase
+from cluster_case import OPERATOR, REPO, ClusterCase, is_protected
 
 from msdev.console import Failure
 from msdev.managed_slurm import NAMESPACE, SYSTEM, ManagedSlurm
@@ -88,6 +88,7 @@ class OperatorTest(ClusterCase):
         )
 
     def test_04_scaling_in_waits_for_jobs(self):
+        self.eventually(lambda: self.busy_workers() == [])
         self.scale(1)
         self.eventually(lambda: self.workers() == ["main-0"])
         self.scale(3)
@@ -95,6 +96,7 @@ class OperatorTest(ClusterCase):
         long = self.submit("sleep 40", "-w", "main-2", "-t", "20")
         short = self.submit("sleep 20", "-w", "main-1", "-t", "10")
         self.wait_for_start(long, short)
+        self.eventually(lambda: self.busy_workers() == ["main-1", "main-2"])
         self.kill_operator_soon()
         self.scale(1)
         # The idle one goes at once; of the busy ones that with the earlier end, and after its job.
@@ -304,6 +306,10 @@ class OperatorTest(ClusterCase):
         pods = self.worker_pods()
         alive = [p for p in pods if "deletionTimestamp" not in p["metadata"]]
         return sorted(p["spec"]["hostname"] for p in alive)
+
+    def busy_workers(self) -> list[str]:
+        """As far as the operator knows."""
+        return sorted(p["spec"]["hostname"] for p in self.worker_pods() if is_protected(p))
 
     def worker_uids(self) -> list[str]:
         return [pod["metadata"]["uid"] for pod in self.worker_pods()]
