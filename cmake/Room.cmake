@@ -112,8 +112,8 @@ function(mainspring_room name)
   endif()
 endfunction()
 
-# One program for all subjects of a room: to link one takes longer than to compile most of them. It is
-# started by the name of a subject, and tries that.
+# One program for all subjects of a room: a link takes about a second, also where nothing is to be compiled.
+# It is started by the name of a subject, and tries that.
 function(mainspring_fuzz name testing plain)
   set(program fuzz_${name})
   set(declared "")
