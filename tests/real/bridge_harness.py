@@ -279,11 +279,6 @@ class BridgeTest(unittest.TestCase):
     def live_jobs(self) -> list[dict]:
         return [j for j in self.jobs() if set(j["job_state"]) & {"PENDING", "RUNNING"}]
 
-    def allocations(self) -> int:
-        """How often slurmctld was asked for one that starts at once, granted or not."""
-        found = self.slurm.call("diag/")["statistics"]["rpcs_by_message_type"]
-        return sum(r["count"] for r in found if r["message_type"] == "REQUEST_RESOURCE_ALLOCATION")
-
     def wait_ended(self, number: str) -> dict:
         over = lambda: not set(self.job(number)["job_state"]) & {"PENDING", "RUNNING"}  # noqa: E731
         self.wait(over, lambda: f"job {number} is over: {self.job(number)['job_state']}")

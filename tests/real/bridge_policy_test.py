@@ -68,10 +68,8 @@ priorityClasses:
 
     def test_20g_slurm_refuses_to_let_a_pod_overtake_what_the_bridge_does_not_look_at(self):
         """Nobody waits in the pod's partition, so it is tried at once; a better one has its nodes."""
-        before = self.allocations()
         self.come_second("first")
-        self.assertEqual(self.allocations(), before + 1)
-        # Which is a job that never ran.
+        # To have tried is a job that never ran.
         states = sorted(job["job_state"] for job in self.jobs())
         self.assertEqual(states, [["FAILED"], ["RUNNING"]])
 
