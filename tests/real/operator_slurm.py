@@ -150,11 +150,13 @@ class Slurm:
             f"worker-{name}", [*argv, "--conf", f"{conf} Features={features}"], hostname=name
         )
 
+    def worker_lives(self, name: str) -> bool:
+        return self.instance.sandbox.daemon(f"worker-{name}").pid() is not None
+
     def stop_worker(self, name: str) -> None:
         """Without a word to Slurm."""
-        daemon = f"worker-{name}"
-        if self.instance.sandbox.daemon(daemon).pid() is not None:
-            self.instance.sandbox.kill(daemon)
+        if self.worker_lives(name):
+            self.instance.sandbox.kill(f"worker-{name}")
 
     def create_nodes(self, hostlist: str, *more: str) -> None:
         """Without a slurmd: nodes of a cloud, which Slurm calls idle and lets be drained, and which
