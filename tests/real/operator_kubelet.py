@@ -100,7 +100,7 @@ class FakeKubelet(threading.Thread):
                 self.say_running(pod)
                 self.running[meta["uid"]] = self.starting.pop(meta["uid"])
             elif not self.slurm.worker_lives(self.starting[meta["uid"]]):
-                # slurmd gives up where slurmctld does not answer in time. A container is started again.
+                # A container that ended is started again.
                 self.begin(pod)
         elif meta["uid"] not in self.running:
             self.begin(pod)
